@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony figures figures-counters figures-theta figures-probe campaign mutation clean
+.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony figures figures-counters figures-theta figures-probe campaign mutation install clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,10 @@ figures-theta: setup build ## message delays live and simulated: figures 3-8 of 
 	@tools/figures-theta
 figures-probe: setup build ## measure where packets wait in this host and draw counterparts of the latencies paper's figures 1-5
 	@tools/figures-probe
+
+install: ## install daemon, command and C library (as root; DESTDIR, PREFIX=/usr); docs/operations.md says what follows
+	cargo build --release --locked --package ffclock-daemon --package ffclock-cli --package ffclock-client
+	@tools/install
 
 clean: ## remove what was built, measured and unpacked
 	rm -rf target out .venv fuzz/target fuzz/corpus fuzz/artifacts

@@ -325,7 +325,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sources)
-            opts="-h --page --control --json --help"
+            opts="-h --why --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

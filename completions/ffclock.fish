@@ -63,6 +63,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand status" -l json -d 'Answ
 complete -c ffclock -n "__fish_ffclock_using_subcommand status" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l why -d 'Show for each server whether it is believed, and why'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l interval -d 'How long to wait between two looks' -r

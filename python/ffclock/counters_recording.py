@@ -70,7 +70,7 @@ def read_recording(path: Path) -> Recording:
             break
         records.append(_parsed(path, number, line))
     if not records or records[0].get("format") != FORMAT:
-        raise RecordingError(f'{path} is no recording of ffclock-lab counters: its first line does not say "{FORMAT}"')
+        raise RecordingError(f'{path} is no recording of ffclock-lab: its first line does not say "{FORMAT}"')
     head, rest = records[0], records[1:]
     if not rest or rest[-1].get("record") != "end":
         raise RecordingError(
@@ -87,7 +87,7 @@ def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:
         value = json.loads(line)
     except json.JSONDecodeError as error:
         if number == 1:
-            raise RecordingError(f'{path} is no recording of ffclock-lab counters: its first line does not say "{FORMAT}"') from error
+            raise RecordingError(f'{path} is no recording of ffclock-lab: its first line does not say "{FORMAT}"') from error
         raise RecordingError(f"{path}, line {number} is damaged ({error.msg}); record again") from error
     if not isinstance(value, dict):
         raise RecordingError(f"{path}, line {number} is no object; record again")

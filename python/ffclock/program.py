@@ -75,5 +75,6 @@ class Program:
             raise ProgramError(f"{self.path}: {error.strerror}; {NOT_FOUND}") from error
         if done.returncode not in allowed or (done.returncode and not done.stdout):
             said = " ".join((done.stderr or "").split()) or f"ended with {done.returncode}"
-            raise ProgramError(f"{' '.join(command[:6])}: {said}")
+            # The command names itself in its complaints; only without one does the call matter.
+            raise ProgramError(said if said.startswith("ffclock-lab: ") else f"{' '.join(command[:6])}: {said}")
         return done.stdout

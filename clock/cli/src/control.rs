@@ -6,10 +6,13 @@
 use crate::Global;
 use crate::failure::Failure;
 use ffclock_control::protocol::{Request, StatusReport};
+use ffclock_sys::places;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::ffi::OsString;
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,42 +22,68 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A longer answer is not from ffclockd.
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// Where the daemon of an ordinary installation listens.
-const SYSTEM: &str = ffclock_sys::places::CONTROL;
-/// The name of the socket beside a page.
-const NAME: &str = "control";
-
 /// The state of the daemon.
 pub(crate) fn status(global: &Global) -> Result<StatusReport, Failure> {
-    let line = ask(&socket(global), Request::Status)?;
+    let line = ask(&socket(global)?, Request::Status)?;
     expect(&line, "status")?;
     understand(&line)
 }
 
 /// Has the daemon read its configuration again.
 pub(crate) fn reload(global: &Global) -> Result<(), Failure> {
-    expect(&ask(&socket(global), Request::Reload)?, "reloaded")
+    expect(&ask(&socket(global)?, Request::Reload)?, "reloaded")
 }
 
-/// The socket that was named, or else the one in the directory of the page.
-fn socket(global: &Global) -> PathBuf {
-    if let Some(named) = &global.control {
-        return named.clone();
+/// The socket that was named; or else the one beside the page, which need not be there for that; or else, where no page
+/// was named either, the first that is there in the usual places.
+fn socket(global: &Global) -> Result<PathBuf, Failure> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    match (&global.control, &global.page) {
+        (Some(named), _) => Ok(named.clone()),
+        (None, Some(page)) => Ok(beside(page)),
+        (None, None) => {
+            let page = ffclock_client::default_page();
+            let others =
+                if variable("FFCLOCK_PAGE").is_some() { Vec::new() } else { usual(variable("XDG_RUNTIME_DIR")) };
+            find(&page, others)
+        }
     }
-    let found = || crate::page::open(global).ok().map(|clock| clock.path().to_owned());
-    let page = global.page.clone().or_else(found);
-    page.map_or_else(|| PathBuf::from(SYSTEM), |page| page.with_file_name(NAME))
+}
+
+fn beside(page: &Path) -> PathBuf {
+    page.with_file_name(places::CONTROL_NAME)
+}
+
+/// Where a daemon of the system listens, and one of the user whose directory this is.
+fn usual(runtime: Option<OsString>) -> Vec<PathBuf> {
+    let user = runtime.map(|directory| Path::new(&directory).join(places::OF_USER).join(places::CONTROL_NAME));
+    std::iter::once(PathBuf::from(places::CONTROL)).chain(user).collect()
+}
+
+/// The first socket that is there: beside the page, or in one of the other places.
+fn find(page: &Path, others: Vec<PathBuf>) -> Result<PathBuf, Failure> {
+    let mut tried = vec![beside(page)];
+    tried.extend(others.into_iter().filter(|other| *other != beside(page)));
+    let found = tried.iter().find(|path| path.exists());
+    found.cloned().ok_or_else(|| {
+        let names: Vec<String> = tried.iter().map(|path| path.display().to_string()).collect();
+        missing(&names.join(" nor "))
+    })
+}
+
+fn missing(places: &str) -> Failure {
+    format!("there is no control socket {places}: is ffclockd running? (--control names another socket)").into()
 }
 
 /// Which answer a line is, with what every kind of answer may carry.
 #[derive(Deserialize)]
-struct Head {
+struct AnswerHead {
     answer: String,
     message: Option<String>,
 }
 
 fn expect(line: &str, wanted: &str) -> Result<(), Failure> {
-    let head: Head = understand(line)?;
+    let head: AnswerHead = understand(line)?;
     match head.answer.as_str() {
         kind if kind == wanted => Ok(()),
         "error" => Err(format!("ffclockd refused: {}", head.message.unwrap_or_default()).into()),
@@ -121,10 +150,12 @@ fn read_line(stream: &mut UnixStream, deadline: Instant) -> std::io::Result<Vec<
 
 /// What went wrong, and what to do about it.
 fn explain(path: &Path, error: &std::io::Error) -> String {
+    let is_socket = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
     let path = path.display();
     match error.kind() {
-        ErrorKind::NotFound => {
-            format!("there is no control socket {path}: is ffclockd running? (--control names another socket)")
+        ErrorKind::NotFound => missing(&path.to_string()).message,
+        ErrorKind::ConnectionRefused if !is_socket => {
+            format!("{path} is not a socket: name the control socket of ffclockd (--control)")
         }
         ErrorKind::ConnectionRefused => format!("nothing listens on {path}: ffclockd has stopped; start it again"),
         ErrorKind::PermissionDenied => {
@@ -155,8 +186,35 @@ mod tests {
     #[test]
     fn the_socket_lies_beside_the_page() {
         let named = |page: &str| Global { page: Some(page.into()), control: None, json: false };
-        assert_eq!(socket(&named("/tmp/demo/page")), Path::new("/tmp/demo/control"));
-        assert_eq!(socket(&at(Path::new("/tmp/elsewhere"))), Path::new("/tmp/elsewhere"));
+        assert_eq!(socket(&named("/tmp/demo/page")).unwrap(), Path::new("/tmp/demo/control"));
+        assert_eq!(socket(&at(Path::new("/tmp/elsewhere"))).unwrap(), Path::new("/tmp/elsewhere"));
+    }
+
+    /// It is asked when the page is missing, above all.
+    #[test]
+    fn the_socket_is_found_without_a_page() {
+        let directory = std::env::temp_dir().join(format!("ffclock-control-find-{}", std::process::id()));
+        let (runtime, other) = (directory.join("runtime"), directory.join("other"));
+        std::fs::create_dir_all(runtime.join("ffclock")).unwrap();
+        std::fs::create_dir_all(&other).unwrap();
+        let others = || usual(Some(runtime.clone().into()));
+        let page = directory.join("nowhere/page");
+        let users = runtime.join("ffclock/control");
+        std::fs::write(&users, "").unwrap();
+        // A daemon of the system may well run on the machine of this test.
+        let expected = if Path::new(places::CONTROL).exists() { PathBuf::from(places::CONTROL) } else { users };
+        assert_eq!(find(&page, others()).unwrap(), expected);
+        std::fs::write(other.join("control"), "").unwrap();
+        assert_eq!(find(&other.join("page"), others()).unwrap(), other.join("control"));
+        let message = find(&page, Vec::new()).unwrap_err().message;
+        assert!(message.contains("nowhere/control: is ffclockd running?"), "{message}");
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_a_socket_is_called_so() {
+        let message = status(&at(Path::new("/etc/passwd"))).unwrap_err().message;
+        assert!(message.contains("/etc/passwd is not a socket"), "{message}");
     }
 
     /// A daemon that answers one question with `reply`, whatever was asked.

@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Report {
+struct ElapsedReport {
     elapsed_s: f64,
     bound_s: f64,
     status: &'static str,
@@ -61,7 +61,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 
 fn between(global: &Global, clock: &Clock, [begin, end]: [StampText; 2]) -> Result<(), Failure> {
     let interval = page::elapsed(clock, begin.0, end.0)?;
-    let line = if global.json { output::to_json(&Report::of(&interval, None))? } else { written(&interval) };
+    let line = if global.json { output::to_json(&ElapsedReport::of(&interval, None))? } else { written(&interval) };
     output::line(&line)
 }
 
@@ -71,7 +71,7 @@ fn of_command(global: &Global, clock: &Clock, args: &Args) -> Result<(), Failure
     let end = clock.stamp();
     let code = exit_code(status);
     let measured = page::elapsed(clock, begin, end)
-        .and_then(|interval| show(global, args, &Report::of(&interval, Some(code)), &interval));
+        .and_then(|interval| show(global, args, &ElapsedReport::of(&interval, Some(code)), &interval));
     // The command's own failure matters more to the caller than that its time is not known.
     match (code, measured) {
         (0, measured) => measured,
@@ -80,7 +80,7 @@ fn of_command(global: &Global, clock: &Clock, args: &Args) -> Result<(), Failure
     }
 }
 
-fn show(global: &Global, args: &Args, report: &Report, interval: &Interval) -> Result<(), Failure> {
+fn show(global: &Global, args: &Args, report: &ElapsedReport, interval: &Interval) -> Result<(), Failure> {
     let text = if global.json { output::to_json(report)? } else { format!("elapsed {}", written(interval)) };
     match &args.output {
         None => std::io::stderr().write_all(format!("{text}\n").as_bytes()).map_err(Failure::from),
@@ -105,10 +105,10 @@ fn exit_code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Failure::FAILED)
 }
 
-impl Report {
+impl ElapsedReport {
     fn of(interval: &Interval, exit_code: Option<u8>) -> Self {
         let (elapsed_s, bound_s) = (interval.span.as_seconds(), interval.bound.as_seconds());
-        Report { elapsed_s, bound_s, status: interval.status.name(), exit_code }
+        ElapsedReport { elapsed_s, bound_s, status: interval.status.name(), exit_code }
     }
 }
 

@@ -44,7 +44,8 @@ use std::process::ExitCode;
   $ ffclock now
   2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (standard uncertainty 14.2 us)
 
-Exit codes: 0 done; 1 failed; 2 wrong usage; 3 the clock is not synchronised, or was not in time."
+Exit codes: 0 done; 1 failed; 2 wrong usage; 3 the clock is not synchronised, or was not good
+enough in time."
 )]
 struct Cli {
     #[command(flatten)]
@@ -62,7 +63,7 @@ struct Global {
     /// The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// The control socket of ffclockd [default: `control` beside the page]
+    /// The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "SOCKET")]
     control: Option<PathBuf>,
     /// Answer in JSON, one object a line
@@ -84,7 +85,7 @@ enum Subcommands {
     Sources(sources::Args),
     /// Watch the clock live
     Watch(watch::Args),
-    /// Wait until the clock is synchronised
+    /// Wait until the clock is synchronised, or its bound small enough
     Wait(wait::Args),
     /// Have the daemon read its configuration again
     Reload(reload::Args),

@@ -16,16 +16,17 @@ use ffclock_units::{Span, Status};
   $ ffclock now --json | jq .bound_s
 
 The true time lies within the bound (after +-) as long as no believed server is false by less than
-the others can see; --json adds the strict bound (bound_strict_s), which holds although a minority of
-the servers is false (`ffclock status` says how many). The standard uncertainty (k = 1) leaves out the
-unknown constant asymmetry of the path to the server.")]
+the others can see, and the counter's rate moves no more than configured (`wander`). --json adds the
+strict bound (bound_strict_s), which holds although a minority of the servers is false (`ffclock
+status` says how many). The standard uncertainty (k = 1) leaves out the unknown constant asymmetry
+of the path to the server.")]
 pub(crate) struct Args {
     /// Show International Atomic Time instead of UTC
     #[arg(long)]
     tai: bool,
     /// How the time is written
-    #[arg(long, value_enum, default_value_t = Format::Iso)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TimeFormat::Iso)]
+    format: TimeFormat,
     /// Show the time of a stamp taken earlier with `ffclock stamp`
     #[arg(long, value_name = "STAMP", conflicts_with_all = ["count", "interval"])]
     at: Option<StampText>,
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 
 /// How a time is written.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum TimeFormat {
     /// ISO 8601 with nanoseconds
     Iso,
     /// Seconds since 1970-01-01 of the scale, with nine decimals, and nothing else
@@ -63,7 +64,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 
 fn print(global: &Global, args: &Args, time: &PublishedTime) -> Result<(), Failure> {
     if global.json {
-        output::json(&page::Report::of(time))?;
+        output::json(&page::TimeReport::of(time))?;
     } else {
         output::line(&written(args, time))?;
     }
@@ -77,9 +78,9 @@ fn print(global: &Global, args: &Args, time: &PublishedTime) -> Result<(), Failu
 
 fn written(args: &Args, time: &PublishedTime) -> String {
     match (args.format, args.tai) {
-        (Format::Unix, false) => text::seconds(time.reading.time),
-        (Format::Unix, true) => text::seconds(time.tai),
-        (Format::Iso, false) => page::sentence(&text::utc(time.reading.time), &time.reading),
-        (Format::Iso, true) => page::sentence(&text::tai(time.tai), &time.reading),
+        (TimeFormat::Unix, false) => text::seconds(time.reading.time),
+        (TimeFormat::Unix, true) => text::seconds(time.tai),
+        (TimeFormat::Iso, false) => page::sentence(&text::utc(time.reading.time), &time.reading),
+        (TimeFormat::Iso, true) => page::sentence(&text::tai(time.tai), &time.reading),
     }
 }

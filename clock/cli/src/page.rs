@@ -20,7 +20,7 @@ pub(crate) struct PublishedTime {
 
 /// A time as `--json` shows it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct TimeReport {
     utc: String,
     utc_ns: i64,
     tai_ns: i64,
@@ -39,9 +39,14 @@ pub(crate) fn open(global: &Global) -> Result<Clock, Failure> {
 
 /// The published time of this moment.
 pub(crate) fn read(clock: &Clock) -> Result<PublishedTime, Failure> {
-    // A stamp cannot say why its counter was not to be read; the clock can.
-    let time = convert(clock, clock.stamp());
-    time.map_err(|error| unreadable(clock.now().err().unwrap_or(error)))
+    // The epoch may end between a stamp and its conversion, but not twice in a row.
+    let time = convert(clock, clock.stamp()).or_else(|_| convert(clock, clock.stamp()));
+    time.map_err(|error| match (clock.now(), error) {
+        // A stamp cannot say why its counter was not to be read; the clock can.
+        (Err(error), _) => unreadable(error),
+        (Ok(_), ReadError::OtherEpoch) => unreadable(ReadError::Page(PageError::Corrupt)),
+        (Ok(_), error) => unreadable(error),
+    })
 }
 
 /// The published time of a stamp.
@@ -84,10 +89,10 @@ pub(crate) fn sentence(time: &str, reading: &Reading) -> String {
     format!("{time}  +- {}  {} (standard uncertainty {})", reading.bound, reading.status.name(), reading.uncertainty)
 }
 
-impl Report {
+impl TimeReport {
     /// The time as `--json` shows it.
     pub(crate) fn of(time: &PublishedTime) -> Self {
-        Report {
+        TimeReport {
             utc: text::utc(time.reading.time),
             utc_ns: whole_nanos(time.reading.time),
             tai_ns: whole_nanos(time.tai),

@@ -15,18 +15,19 @@ use ffclock_control::protocol::{Agreement, BeliefReport, SourceReport, StatusRep
 The first column marks the server whose clock is published (*), others that agree with the majority
 (+), falsetickers, which the majority contradicts (x), servers on which no vote can decide (?) and
 servers that are only measured, by no_select (-).
-OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
+POLL is the time between two requests, with (RATE) where the server asked for a longer one. OFFSET is
+its clock minus the published one, BOUND the largest error that its clock can have and
 UNCERTAINTY its standard uncertainty (k = 1); FLOOR is the smallest
 round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
 replies. ESTIMATOR is the algorithm, with a word where the learned one has too little data yet or
 contradicts the classic one.
 
---why tells for each server what it claims about itself, the interval that its exchanges prove for
+--why shows for each server what it claims about itself, the interval that its exchanges prove for
 the true time relative to the published one, what its clock is off by, and whether it is believed and
 why. --json holds the same (`vote`, `why`).")]
 pub(crate) struct Args {
-    /// Tell for each server whether it is believed, and why
+    /// Show for each server whether it is believed, and why
     #[arg(long)]
     why: bool,
 }
@@ -51,7 +52,7 @@ fn reasons(report: &StatusReport) -> String {
 
 fn rests(name: &str, bound: Option<f64>, premise: &str) -> String {
     bound.map_or_else(String::new, |bound| {
-        format!("The {name} of {} holds as long as this is true: {}.\n", text::span(bound), text::printable(premise))
+        format!("The {name} of {} holds as long as {}.\n", text::span(bound), text::printable(premise))
     })
 }
 
@@ -101,7 +102,7 @@ fn row(source: &SourceReport) -> Vec<String> {
     vec![
         format!("{} {}", mark(source), text::printable(&source.name)),
         source.state.name().to_owned(),
-        text::span(source.poll_s),
+        poll(source),
         source.stratum.map_or_else(|| "-".to_owned(), |stratum| stratum.to_string()),
         text::span_or_dash(source.offset_s),
         text::span_or_dash(source.bound_s),
@@ -113,6 +114,12 @@ fn row(source: &SourceReport) -> Vec<String> {
         source.rejected.iter().map(|(_, count)| count).sum::<u64>().to_string(),
         text::printable(&estimator(source)),
     ]
+}
+
+/// The time between requests, and whether it is the server's wish.
+fn poll(source: &SourceReport) -> String {
+    let asked_for = if source.slowed { " (RATE)" } else { "" };
+    format!("{}{asked_for}", text::span(source.poll_s))
 }
 
 /// What the vote of the servers says, as chronyc and ntpq mark it.

@@ -21,7 +21,7 @@ pub(crate) struct Args {}
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Report {
+struct StampReport {
     stamp: String,
     counter: u64,
     epoch: u64,
@@ -35,7 +35,7 @@ pub(crate) fn run(global: &Global, _: &Args) -> Result<(), Failure> {
     page::check(&clock)?;
     let text = StampText(stamp).to_string();
     if global.json {
-        output::json(&Report { stamp: text, counter: stamp.counter().raw(), epoch: stamp.epoch().raw() })
+        output::json(&StampReport { stamp: text, counter: stamp.counter().raw(), epoch: stamp.epoch().raw() })
     } else {
         output::line(&text)
     }

@@ -24,7 +24,7 @@ pub(crate) struct Args {}
 #[derive(Serialize)]
 struct Orphaned {
     error: String,
-    page: Option<page::Report>,
+    page: Option<page::TimeReport>,
 }
 
 /// Prints the state.
@@ -48,7 +48,7 @@ fn show(global: &Global, report: &StatusReport) -> Result<(), Failure> {
 fn show_page(global: &Global, daemon: Failure) -> Result<(), Failure> {
     let reading = page::open(global).and_then(|clock| page::read(&clock));
     if global.json {
-        let page = reading.ok().map(|reading| page::Report::of(&reading));
+        let page = reading.ok().map(|reading| page::TimeReport::of(&reading));
         output::json(&Orphaned { error: daemon.message, page })?;
         return Err(Failure::silent(Failure::FAILED));
     }
@@ -121,9 +121,14 @@ fn system_clock(behind_s: f64) -> String {
     format!("the system clock is {} {word}", text::span(behind_s.abs()))
 }
 
-/// The rate of the counter against its nominal frequency, with its bound.
+/// The rate of the counter against its nominal frequency, with its bound. Where the bound exceeds it, its sign is not
+/// known either.
 pub(crate) fn rate(clock: &ClockReport) -> String {
     let (rate, bound) = (Rate::from_ppm(clock.rate_ppm), Rate::from_ppm(clock.rate_bound_ppm).to_two_figures());
+    if clock.rate_ppm.abs() <= clock.rate_bound_ppm {
+        let within = Rate::from_ppm(clock.rate_ppm.abs() + clock.rate_bound_ppm).to_two_figures();
+        return format!("within {within} of the counter's nominal rate; not known better yet");
+    }
     let word = if clock.rate_ppm < 0.0 { "fast" } else { "slow" };
     format!("the counter runs {} {word}, +- {bound}", rate.abs())
 }
@@ -183,7 +188,7 @@ mod tests {
         assert_eq!(system_clock(1e-3), "the system clock is 1 ms behind");
         assert_eq!(rate(&clock()), "the counter runs 12.5 ppm fast, +- 0.02 ppm");
         let fresh = ClockReport { rate_bound_ppm: 200.498_7, ..clock() };
-        assert_eq!(rate(&fresh), "the counter runs 12.5 ppm fast, +- 210 ppm");
+        assert_eq!(rate(&fresh), "within 220 ppm of the counter's nominal rate; not known better yet");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use ffclock_units::{Moment, Span, Timescale, Utc};
 fn iso_8601<S: Timescale>(moment: Moment<S>) -> String {
     let nanos = moment.since_origin().as_nanos();
     let (seconds, fraction) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil_from_days(days);
+    let second = seconds.rem_euclid(86_400);
+    let (year, month, day) = moment.civil_date();
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:09}")
 }
@@ -28,20 +28,6 @@ pub fn seconds<S>(moment: Moment<S>) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let size = nanos.unsigned_abs();
     format!("{sign}{}.{:09}", size / 1_000_000_000, size % 1_000_000_000)
-}
-
-/// Year, month and day of the proleptic Gregorian calendar, `days` after 1970-01-01. Years are counted from March, so
-/// that the leap day is the last of its year; 400 such years always have 146 097 days.
-fn civil_from_days(days: i128) -> (i128, i128, i128) {
-    let from_march_0000 = days + 719_468;
-    let era = from_march_0000.div_euclid(146_097);
-    let day_of_era = from_march_0000.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + i128::from(month <= 2), month, day)
 }
 
 /// A number of seconds in a fitting unit.

@@ -29,11 +29,11 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Report {
+struct WaitReport {
     in_time: bool,
     waited_s: f64,
     #[serde(flatten)]
-    reading: Option<page::Report>,
+    reading: Option<page::TimeReport>,
 }
 
 /// Looks at the clock until it is good enough or the time is up.
@@ -45,7 +45,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         let look = page::open(global).and_then(|clock| page::read(&clock));
         match look {
             Ok(time) if good_enough(args.bound, &time) => return succeed(global, begin.elapsed(), &time),
-            look if Instant::now() >= deadline => return give_up(global, begin.elapsed(), look),
+            look if Instant::now() >= deadline => return give_up(global, args.bound, begin.elapsed(), look),
             _ => std::thread::sleep(deadline.saturating_duration_since(Instant::now()).min(BETWEEN_LOOKS)),
         }
     }
@@ -62,20 +62,31 @@ fn good_enough(bound: Option<Bound>, time: &PublishedTime) -> bool {
 
 fn succeed(global: &Global, waited: Duration, time: &PublishedTime) -> Result<(), Failure> {
     if global.json {
-        output::json(&Report { in_time: true, waited_s: waited.as_secs_f64(), reading: Some(page::Report::of(time)) })
+        output::json(&WaitReport {
+            in_time: true,
+            waited_s: waited.as_secs_f64(),
+            reading: Some(page::TimeReport::of(time)),
+        })
     } else {
         output::line(&page::sentence(&text::utc(time.reading.time), &time.reading))
     }
 }
 
-fn give_up(global: &Global, waited: Duration, look: Result<PublishedTime, Failure>) -> Result<(), Failure> {
+fn give_up(
+    global: &Global,
+    bound: Option<Bound>,
+    waited: Duration,
+    look: Result<PublishedTime, Failure>,
+) -> Result<(), Failure> {
     if global.json {
-        let reading = look.as_ref().ok().map(page::Report::of);
-        output::json(&Report { in_time: false, waited_s: waited.as_secs_f64(), reading })?;
+        let reading = look.as_ref().ok().map(page::TimeReport::of);
+        output::json(&WaitReport { in_time: false, waited_s: waited.as_secs_f64(), reading })?;
     }
     let last = match look {
         Ok(time) => format!("it is {}, +- {}", time.reading.status.name(), time.reading.bound),
         Err(failure) => failure.message,
     };
-    Err(Failure::unsynchronised(format!("not synchronised after {:.1} s: {last}", waited.as_secs_f64())))
+    let wanted =
+        bound.map_or_else(|| "not synchronised".to_owned(), |bound| format!("the bound did not fall to {bound}"));
+    Err(Failure::unsynchronised(format!("{wanted} after {:.1} s: {last}", waited.as_secs_f64())))
 }

@@ -10,7 +10,7 @@ use crate::{Global, output, std_duration, text, waiting_time};
 use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Rate, Span};
 use look::Look;
-use screen::History;
+use screen::LookHistory;
 use std::io::IsTerminal;
 use terminal::{Key, Terminal};
 
@@ -35,10 +35,10 @@ pub(crate) struct Args {
 }
 
 /// Where the looks go.
-enum View {
+enum WatchOutput {
     Json,
     Lines,
-    Screen(Terminal, History),
+    Screen(Terminal, LookHistory),
 }
 
 /// Looks until the user or `--count` ends it.
@@ -47,7 +47,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if first.is_blind() {
         return Err(first.explain().into());
     }
-    let mut view = View::choose(global)?;
+    let mut view = WatchOutput::choose(global)?;
     let mut next = mono_now();
     let mut look = first;
     let mut left = args.count.unwrap_or(u64::MAX);
@@ -62,25 +62,25 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
 }
 
-impl View {
+impl WatchOutput {
     /// A whole screen only on a terminal, and only without `--json`.
     fn choose(global: &Global) -> Result<Self, Failure> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
         if global.json {
-            Ok(View::Json)
+            Ok(WatchOutput::Json)
         } else if terminal && !dumb {
-            Ok(View::Screen(Terminal::take()?, History::default()))
+            Ok(WatchOutput::Screen(Terminal::take()?, LookHistory::default()))
         } else {
-            Ok(View::Lines)
+            Ok(WatchOutput::Lines)
         }
     }
 
     fn show(&mut self, look: &Look) -> Result<(), Failure> {
         match self {
-            View::Json => output::json(&look.report()),
-            View::Lines => output::line(&line(look)),
-            View::Screen(terminal, history) => {
+            WatchOutput::Json => output::json(&look.report()),
+            WatchOutput::Lines => output::line(&line(look)),
+            WatchOutput::Screen(terminal, history) => {
                 history.push(look);
                 let size = terminal.size();
                 terminal.draw(&screen::render(look, history, size))
@@ -90,8 +90,8 @@ impl View {
 
     fn pause_until(&mut self, next: Moment<Mono>) -> Result<Key, Failure> {
         match self {
-            View::Screen(terminal, _) => terminal.wait_until(next),
-            View::Json | View::Lines => {
+            WatchOutput::Screen(terminal, _) => terminal.wait_until(next),
+            WatchOutput::Json | WatchOutput::Lines => {
                 std::thread::sleep(std_duration(next - mono_now()));
                 Ok(Key::None)
             }

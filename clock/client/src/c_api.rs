@@ -78,9 +78,10 @@ pub struct CReading {
     nanoseconds: u32,
     /// How far it may be trusted.
     status: StatusCode,
-    /// The largest possible error in ns; UINT64_MAX if unknown. Includes the rounding of this reading to ns. It holds as
-    /// long as no believed server is false by less than the others can see; that of ffclock_now_strict() and
-    /// ffclock_at_strict() holds although a minority of the servers is false in whatever way.
+    /// The largest possible error in ns; UINT64_MAX if unknown. Includes the rounding of this reading to ns. It holds
+    /// as long as no believed server is false by less than the others can see, and the counter's rate moves no more
+    /// than configured; that of ffclock_now_strict() and ffclock_at_strict() holds although a minority of the servers
+    /// is false in whatever way.
     bound_ns: u64,
     /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
     /// the server's own clock; UINT64_MAX if unknown.
@@ -282,7 +283,7 @@ const TEXTS: [(ErrorCode, &CStr); 16] = [
     (ErrorCode::NullPointer, c"a pointer that may not be null is"),
     (ErrorCode::Missing, c"there is no clock page: start ffclockd, or name its page in FFCLOCK_PAGE"),
     (ErrorCode::Permission, c"the clock page may not be read: its mode should be 0644, and its directory's 0755"),
-    (ErrorCode::NotAPage, c"the file is not a clock page: remove it and restart ffclockd"),
+    (ErrorCode::NotAPage, c"the file is not a clock page: name the one that ffclockd writes"),
     (ErrorCode::Version, c"the clock page is of another version: use ffclockd and libffclock of the same version"),
     (ErrorCode::OtherBoot, c"the clock page was written before the machine was last started: start ffclockd"),
     (ErrorCode::Damaged, c"the clock page is damaged: restart ffclockd if this lasts"),
@@ -414,10 +415,21 @@ impl From<&OpenError> for ErrorCode {
         match error {
             OpenError::Page { error, .. } => (*error).into(),
             OpenError::Counter { .. } => ErrorCode::CounterUnreadable,
-            OpenError::File { error: PageFileError::Missing(_) } => ErrorCode::Missing,
-            OpenError::File { error: PageFileError::Permission(_) } => ErrorCode::Permission,
-            OpenError::File { error: PageFileError::NotAFile(_) | PageFileError::Size { .. } } => ErrorCode::NotAPage,
-            OpenError::File { error: PageFileError::Busy(_) | PageFileError::Io { .. } } => ErrorCode::System,
+            OpenError::File { error } => error.into(),
+        }
+    }
+}
+
+impl From<&PageFileError> for ErrorCode {
+    fn from(error: &PageFileError) -> Self {
+        match error {
+            PageFileError::Missing(_) => ErrorCode::Missing,
+            PageFileError::Permission(_) => ErrorCode::Permission,
+            PageFileError::NotAFile(_)
+            | PageFileError::Size { .. }
+            | PageFileError::Foreign(_)
+            | PageFileError::Hole(_) => ErrorCode::NotAPage,
+            PageFileError::NoSpace(_) | PageFileError::Busy(_) | PageFileError::Io { .. } => ErrorCode::System,
         }
     }
 }

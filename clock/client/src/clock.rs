@@ -44,7 +44,7 @@ impl Clock {
     /// # Errors
     /// As [`open_at`](Self::open_at).
     pub fn open() -> Result<Self, OpenError> {
-        Self::open_at(&open::default_path())
+        Self::open_at(&open::default_page())
     }
 
     /// Opens the page at `path`. It may still be empty: [`wait_until`](Self::wait_until) waits for the first estimate.

@@ -25,5 +25,5 @@ mod stamp;
 pub use clock::{Clock, WaitError};
 pub use ffclock_page::{Interval, PageError, ReadError, Snapshot};
 pub use ffclock_units::{Bound, Reading, Status};
-pub use open::OpenError;
+pub use open::{OpenError, default_page};
 pub use stamp::Stamp;

@@ -3,7 +3,7 @@
 use ffclock_counter::ffcounter::FfcounterError;
 use ffclock_counter::{CounterId, USABLE, try_read};
 use ffclock_page::{BootId, PageError, ReadError, Reader};
-use ffclock_sys::{PageFileError, SharedPageReader};
+use ffclock_sys::{PageFileError, SharedPageReader, places};
 use ffclock_units::Counter;
 use std::env;
 use std::ffi::OsString;
@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 /// The variable that names another page.
 const VARIABLE: &str = "FFCLOCK_PAGE";
 /// Where the daemon of the system publishes.
-const SYSTEM: &str = ffclock_sys::places::PAGE;
-/// Where a daemon of an ordinary user publishes, below `$XDG_RUNTIME_DIR`.
-const USER: &str = "ffclock/page";
+const SYSTEM: &str = places::PAGE;
 
 /// Why the clock cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -50,15 +48,18 @@ fn remedy(error: &PageFileError) -> &'static str {
     match error {
         PageFileError::Missing(_) => " (start ffclockd, or name its page in FFCLOCK_PAGE)",
         PageFileError::Permission(_) => " (its mode should be 0644, and its directory's 0755)",
-        PageFileError::Size { .. } | PageFileError::NotAFile(_) => " (remove it and restart ffclockd)",
-        PageFileError::Busy(_) | PageFileError::Io { .. } => "",
+        PageFileError::Size { .. } | PageFileError::NotAFile(_) | PageFileError::Foreign(_) => {
+            ": it is not a clock page (name ffclockd's own; `ffclock status` shows where that is)"
+        }
+        PageFileError::Hole(_) => " (make room there and restart ffclockd)",
+        PageFileError::NoSpace(_) | PageFileError::Busy(_) | PageFileError::Io { .. } => "",
     }
 }
 
 /// Where the page is looked for: `$FFCLOCK_PAGE`; else `/run/ffclock/page`, if it is there; else
 /// `$XDG_RUNTIME_DIR/ffclock/page`, if it is there. A program that runs with more rights than its caller does not let
 /// the caller's environment choose its clock.
-pub(crate) fn default_path() -> PathBuf {
+pub fn default_page() -> PathBuf {
     choose_path(|name| if privileged() { None } else { env::var_os(name) }, Path::exists)
 }
 
@@ -68,7 +69,7 @@ fn choose_path(variable: impl Fn(&str) -> Option<OsString>, exists: impl Fn(&Pat
         return path;
     }
     let system = PathBuf::from(SYSTEM);
-    match set("XDG_RUNTIME_DIR").map(|directory| directory.join(USER)) {
+    match set("XDG_RUNTIME_DIR").map(|directory| directory.join(places::OF_USER).join(places::PAGE_NAME)) {
         Some(user) if !exists(&system) && exists(&user) => user,
         _ => system,
     }

@@ -5,6 +5,7 @@
 pub use ffclock_estimator::{Agreement, Algorithm};
 pub use ffclock_units::Status;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// A question to the daemon: `{"command": "status"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +22,23 @@ pub enum Request {
 /// # Errors
 /// The text is not a request; the error says why.
 pub fn parse_request(line: &[u8]) -> Result<Request, String> {
-    serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"))
+    const COMMAND: &str = "command";
+    let not_a_request = |error| format!("not a request, which is an object like {{\"command\":\"status\"}}: {error}");
+    let object: Map<String, Value> = serde_json::from_slice(line).map_err(not_a_request)?;
+    if let Some(other) = object.keys().find(|key| *key != COMMAND) {
+        return Err(format!("unknown field `{}`: a request has only `command`", shown(other)));
+    }
+    match object.get(COMMAND) {
+        Some(Value::String(command)) => Request::deserialize(Value::Object(object.clone()))
+            .map_err(|_| format!("unknown command `{}`: there are `status` and `reload`", shown(command))),
+        Some(_) => Err("the field `command` must be a text".to_owned()),
+        None => Err("the field `command` is missing".to_owned()),
+    }
+}
+
+/// The beginning of a client's text, safe to display.
+fn shown(text: &str) -> String {
+    text.chars().take(40).flat_map(char::escape_default).collect()
 }
 
 /// The answer to a request.
@@ -215,8 +232,15 @@ pub struct SourceReport {
     /// classic algorithm was chosen.
     #[serde(with = "word")]
     pub agreement: Agreement,
+    /// The largest deviation of the counter's rate from its mean over the last day that its bound assumes [ppm]: what
+    /// was configured, or more where its exchanges showed more. Absent from daemons that learn none.
+    #[serde(default)]
+    pub wander_ppm: Option<f64>,
     /// Time between requests [s].
     pub poll_s: f64,
+    /// Whether the server asked for a longer time than was configured; absent from daemons before 0.2.
+    #[serde(default)]
+    pub slowed: bool,
     /// Distance from a primary source; absent before the first reply.
     pub stratum: Option<u8>,
     /// The server's claim of its largest error [s].
@@ -397,6 +421,16 @@ mod tests {
         assert_eq!(parse_request(br#" {"command":"reload"} "#), Ok(Request::Reload));
         for bad in [&b"status"[..], br#"{"command":"halt"}"#, br#"{"command":"status"}x"#, b"", b"\xff"] {
             assert!(parse_request(bad).is_err(), "{bad:?}");
+        }
+        for (bad, said) in [
+            (r#"{"command":"status","x":1}"#, "unknown field `x`"),
+            (r#"{"command":"halt"}"#, "unknown command `halt`: there are `status` and `reload`"),
+            (r#"{"command":3}"#, "must be a text"),
+            ("{}", "`command` is missing"),
+            (r#"["status"]"#, "an object like"),
+        ] {
+            let message = parse_request(bad.as_bytes()).unwrap_err();
+            assert!(message.contains(said), "{bad}: {message}");
         }
     }
 }

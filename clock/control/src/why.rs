@@ -4,7 +4,7 @@
 use crate::protocol::{BeliefReport, QuorumReport, SourceReport, SourceState, VoteReport};
 use ffclock_units::Span;
 
-/// A server that has not been heard for so many polls is said to be silent.
+/// A server that has not been heard for this number of polls is said to be silent.
 const SILENT_POLLS: f64 = 3.0;
 
 /// Whether `source` is believed and why, given how the vote stands.
@@ -92,7 +92,7 @@ fn undecided(quorum: QuorumReport, vote: &VoteReport) -> String {
 /// What the usual bound rests on.
 pub fn believed_premise(vote: &VoteReport) -> String {
     match vote.believed {
-        0 => "no majority: one of the servers tells the truth".to_owned(),
+        0 => "one of the servers is right (no majority agrees)".to_owned(),
         1 => "the claim of the one believed server is true".to_owned(),
         many => format!("none of the {many} believed servers is false by less than the others can see"),
     }
@@ -105,7 +105,7 @@ pub fn strict_premise(vote: &VoteReport) -> String {
         (0, _) => believed_premise(vote),
         (_, 0) => format!("the claims of all {} {kind} with a vote are true", vote.deciders),
         (_, tolerated) => {
-            format!("no more than {tolerated} of the {} {kind} with a vote are false, in whatever way", vote.deciders)
+            format!("at most {tolerated} of the {} {kind} with a vote can be false, in whatever way", vote.deciders)
         }
     }
 }
@@ -129,6 +129,8 @@ mod tests {
             estimator: Algorithm::Learned,
             agreement: Agreement::Agree,
             poll_s: 16.0,
+            slowed: false,
+            wander_ppm: Some(1.0),
             stratum: Some(2),
             root_distance_s: Some(0.001),
             sent: 9,
@@ -226,7 +228,7 @@ mod tests {
     #[test]
     fn the_bounds_say_what_they_rest_on() {
         assert!(believed_premise(&vote()).starts_with("none of the 3 believed servers is false by less"));
-        assert_eq!(strict_premise(&vote()), "no more than 2 of the 5 servers with a vote are false, in whatever way");
+        assert_eq!(strict_premise(&vote()), "at most 2 of the 5 servers with a vote can be false, in whatever way");
         let two = VoteReport { deciders: 2, tolerated: 0, by_trust: true, ..vote() };
         assert_eq!(strict_premise(&two), "the claims of all 2 trusted servers with a vote are true");
         let none = VoteReport { believed: 0, ..vote() };

@@ -21,7 +21,7 @@ const TIME_IN_ALL: Duration = Duration::from_millis(300);
 
 /// What the comparison found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Agreement {
+pub struct CpuAgreement {
     /// CPUs compared with the first one.
     pub cpus: usize,
     /// Readings handed over.
@@ -47,10 +47,10 @@ pub enum AgreementError {
 ///
 /// # Errors
 /// When threads cannot be pinned.
-pub fn compare_cpus(kind: CounterId) -> Result<Agreement, AgreementError> {
+pub fn compare_cpus(kind: CounterId) -> Result<CpuAgreement, AgreementError> {
     let cpus = allowed_cpus()?;
     let begin = Instant::now();
-    let mut all = Agreement { cpus: 1, ..Agreement::default() };
+    let mut all = CpuAgreement { cpus: 1, ..CpuAgreement::default() };
     let Some((&first, others)) = cpus.split_first() else { return Ok(all) };
     for &other in others {
         if begin.elapsed() > TIME_IN_ALL {
@@ -62,8 +62,8 @@ pub fn compare_cpus(kind: CounterId) -> Result<Agreement, AgreementError> {
     Ok(all)
 }
 
-impl Agreement {
-    fn add(&mut self, other: Agreement) {
+impl CpuAgreement {
+    fn add(&mut self, other: CpuAgreement) {
         self.handovers += other.handovers;
         self.violations += other.violations;
         self.worst = self.worst.max(other.worst);
@@ -77,19 +77,19 @@ struct Ball {
     reading: AtomicU64,
 }
 
-fn play(kind: CounterId, cpus: [usize; 2]) -> Result<Agreement, AgreementError> {
+fn play(kind: CounterId, cpus: [usize; 2]) -> Result<CpuAgreement, AgreementError> {
     let ball = Ball::default();
     ball.reading.store(read_ordered(kind).raw(), Ordering::Relaxed);
     let deadline = Instant::now() + TIME_PER_PAIR;
     std::thread::scope(|scope| {
         let players = [(0, cpus[0]), (1, cpus[1])].map(|(side, cpu)| {
             let ball = &ball;
-            std::thread::Builder::new().spawn_scoped(scope, move || -> io::Result<Agreement> {
+            std::thread::Builder::new().spawn_scoped(scope, move || -> io::Result<CpuAgreement> {
                 pin_to(cpu)?;
                 Ok(play_side(kind, ball, side, deadline))
             })
         });
-        let mut both = Agreement::default();
+        let mut both = CpuAgreement::default();
         for player in players {
             both.add(player?.join().map_err(|_| AgreementError::Thread)??);
         }
@@ -98,8 +98,8 @@ fn play(kind: CounterId, cpus: [usize; 2]) -> Result<Agreement, AgreementError> 
 }
 
 /// Plays the turns of one side (0 has the even turns), until they are used up or the time is.
-fn play_side(kind: CounterId, ball: &Ball, side: u64, deadline: Instant) -> Agreement {
-    let mut seen = Agreement::default();
+fn play_side(kind: CounterId, ball: &Ball, side: u64, deadline: Instant) -> CpuAgreement {
+    let mut seen = CpuAgreement::default();
     for turn in (side..TURNS).step_by(2) {
         if !wait_for(ball, turn, deadline) {
             break;

@@ -1,6 +1,6 @@
 //! Which counter to use, and why.
 
-use crate::agreement::{Agreement, compare_cpus};
+use crate::agreement::{CpuAgreement, compare_cpus};
 use crate::clocksource::{self, CPU_COUNTER, is_cpu_counter, offers};
 use crate::ffcounter::{ModuleCounter, layout, shared};
 use crate::{AgreementError, CounterId, SECOND_BEST, UnknownCounter, usable_counter};
@@ -140,22 +140,22 @@ fn judge_clocksources(current: Option<&str>, available: Option<&[String]>) -> Ch
 /// Fewer say little. The kernel has compared the counters too, so the check passes with a warning.
 const ENOUGH_HANDOVERS: u64 = 200;
 
-fn check_agreement(found: Result<Agreement, AgreementError>) -> Check {
+fn check_agreement(found: Result<CpuAgreement, AgreementError>) -> Check {
     let (ok, detail) = match found {
         Err(error) => (false, error.to_string()),
         Ok(seen) if seen.violations > 0 => {
-            let Agreement { violations, handovers, worst, .. } = seen;
+            let CpuAgreement { violations, handovers, worst, .. } = seen;
             (
                 false,
                 format!("{violations} of {handovers} readings lay after a later one of another CPU, by up to {worst}"),
             )
         }
-        Ok(Agreement { cpus: 1, .. }) => (true, "there is one CPU".to_owned()),
-        Ok(Agreement { handovers, cpus, .. }) if handovers < ENOUGH_HANDOVERS => (
+        Ok(CpuAgreement { cpus: 1, .. }) => (true, "there is one CPU".to_owned()),
+        Ok(CpuAgreement { handovers, cpus, .. }) if handovers < ENOUGH_HANDOVERS => (
             true,
             format!("warning: {cpus} CPUs were too busy to compare, only {handovers} readings passed between them"),
         ),
-        Ok(Agreement { handovers, cpus, .. }) => {
+        Ok(CpuAgreement { handovers, cpus, .. }) => {
             (true, format!("{handovers} readings passed between {cpus} CPUs in order"))
         }
     };
@@ -217,12 +217,12 @@ mod tests {
 
     #[test]
     fn disagreement_is_reported_with_its_size() {
-        let seen = Agreement { cpus: 2, handovers: 100, violations: 3, worst: Ticks::from_raw(700) };
+        let seen = CpuAgreement { cpus: 2, handovers: 100, violations: 3, worst: Ticks::from_raw(700) };
         let check = check_agreement(Ok(seen));
         assert!(!check.ok && check.detail.contains("700 ticks"), "{check:?}");
-        let few = check_agreement(Ok(Agreement { violations: 0, ..seen }));
+        let few = check_agreement(Ok(CpuAgreement { violations: 0, ..seen }));
         assert!(few.ok && few.detail.starts_with("warning: "), "{few:?}");
-        let enough = check_agreement(Ok(Agreement { violations: 0, handovers: 4000, ..seen }));
+        let enough = check_agreement(Ok(CpuAgreement { violations: 0, handovers: 4000, ..seen }));
         assert!(enough.ok && !enough.detail.starts_with("warning: "), "{enough:?}");
     }
 

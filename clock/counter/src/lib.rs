@@ -38,7 +38,7 @@ mod sysctl;
 mod usable;
 
 pub use affinity::{allowed_cpus, pin_to};
-pub use agreement::{Agreement, AgreementError, compare_cpus};
+pub use agreement::{AgreementError, CpuAgreement, compare_cpus};
 pub use bracket::{Bracketed, read_bracketed, read_narrowest, read_pair_raw};
 pub use choice::{Check, Choice, Chosen, choose};
 pub use clocks::{ClockReading, HostClock, raw_clock};

@@ -3,11 +3,17 @@
 //! Each option is declared once, in the crate that uses it (`ffclock_units::options!`). Here a TOML table only finds
 //! the struct that knows the key. An unknown key is an error.
 
+mod check;
 mod estimator;
+mod host;
+mod places;
+mod reader;
 mod values;
 mod vote;
 
 pub use estimator::{EstimatorConfig, Which};
+pub use host::server_of_command_line;
+pub use places::{NoPlace, Surroundings};
 pub use values::{
     CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
     Unrecognised,
@@ -15,11 +21,10 @@ pub use values::{
 pub use vote::{PublishedBound, Quorum, ServerVote, Tolerance, VoteConfig};
 
 use ffclock_source::SourceConfig;
-use ffclock_sys::places;
+use ffclock_sys::places::{CALIBRATION, CONTROL, PAGE, STATE};
 use ffclock_units::{OptionDoc, OptionError, Span};
+use reader::Reader;
 use std::fmt;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 ffclock_units::options! {
     /// Options of the daemon as a whole.
@@ -35,17 +40,19 @@ ffclock_units::options! {
         /// the stamps.
         asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
         /// The file in which `ffclock-lab probe calibrate` keeps what it measured.
-        calibration: FilePath = FilePath::fixed(places::CALIBRATION);
+        calibration: FilePath = FilePath::fixed(CALIBRATION);
         /// What to do with the feed-forward clock that FreeBSD's kernel can keep (`options FFCLOCK`): with `drive`, it
         /// is handed the published estimate every 16 s. The counter must be the kernel's own then, `module:active`,
         /// which `auto` chooses.
         kernel_clock: KernelClockUse = KernelClockUse::Leave;
-        /// The page of shared memory that readers map.
-        page: FilePath = FilePath::fixed(places::PAGE);
-        /// The control socket.
-        control: Switchable<FilePath> = Switchable::On(FilePath::fixed(places::CONTROL));
-        /// The directory in which the rate of the counter is remembered across restarts.
-        state: Switchable<FilePath> = Switchable::On(FilePath::fixed(places::STATE));
+        /// The page of shared memory that readers map. For a user who may not write there it is
+        /// `$XDG_RUNTIME_DIR/ffclock/page`, unless this key names another place.
+        page: FilePath = FilePath::fixed(PAGE);
+        /// The control socket. For a user who may not write there it is beside the page.
+        control: Switchable<FilePath> = Switchable::On(FilePath::fixed(CONTROL));
+        /// The directory in which the rate of the counter is remembered across restarts. For a user who may not write
+        /// there it is `$XDG_STATE_HOME/ffclock` or `~/.local/state/ffclock`.
+        state: Switchable<FilePath> = Switchable::On(FilePath::fixed(STATE));
         /// A directory for recorded exchanges, one trace file for each server and start.
         record: Switchable<FilePath> = Switchable::Off;
         /// Where to serve metrics (OpenMetrics text over HTTP). Only loopback addresses are accepted.
@@ -58,7 +65,7 @@ ffclock_units::options! {
 ffclock_units::options! {
     /// The address of a server.
     pub struct ServerAddress {
-        /// The server's name or address. A name is looked up again when the server stops answering.
+        /// The server's name or address, without its port. A name is looked up again when the server stops answering.
         address: HostName = HostName::unset();
         /// The server's UDP port.
         port: u16 = 123, 1 => u16::MAX;
@@ -117,7 +124,7 @@ pub struct Config {
 /// One problem, and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The line, counted from one.
+    /// The line, counted from one; 0 for what the command line names.
     pub line: usize,
     /// The problem, in words.
     pub message: String,
@@ -134,7 +141,11 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.problems.iter().enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}line {}: {}", problem.line, problem.message)?;
+            f.write_str(separator)?;
+            match problem.line {
+                0 => write!(f, "--server: {}", problem.message)?,
+                line => write!(f, "line {line}: {}", problem.message)?,
+            }
         }
         Ok(())
     }
@@ -161,15 +172,31 @@ impl Config {
     /// # Errors
     /// All problems found, each with its line.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let mut reader = Reader { text, problems: Vec::new() };
-        let config = reader.config();
-        match config {
-            Some(config) if reader.problems.is_empty() => Ok(config),
-            _ => {
-                reader.problems.sort_by_key(|problem| problem.line);
-                Err(ConfigError { problems: reader.problems })
-            }
+        Self::parse_with(text, &[])
+    }
+
+    /// Reads a configuration, and adds servers that the command line names.
+    ///
+    /// # Errors
+    /// As [`Config::parse`].
+    pub fn parse_with(text: &str, servers: &[ServerAddress]) -> Result<Self, ConfigError> {
+        let mut reader = Reader::new(text);
+        let config = reader.config(servers);
+        reader.end(config)
+    }
+
+    /// As [`Config::parse_with`], and looks whether something stands in the way of the files that the daemon makes. The
+    /// daemon itself goes on without a record or a memory; an operator who asks for a check wants to know.
+    ///
+    /// # Errors
+    /// As [`Config::parse`].
+    pub fn check(text: &str, servers: &[ServerAddress]) -> Result<Self, ConfigError> {
+        let mut reader = Reader::new(text);
+        let config = reader.config(servers);
+        if let Some(config) = &config {
+            reader.report(check::obstacles(&config.daemon));
         }
+        reader.end(config)
     }
 }
 
@@ -182,208 +209,6 @@ pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     ServerVote::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));
     EstimatorConfig::describe(&mut |doc| visit("estimator", doc));
-}
-
-type Table<'t> = DeTable<'t>;
-type Value<'t> = Spanned<DeValue<'t>>;
-
-struct Reader<'t> {
-    text: &'t str,
-    problems: Vec<Problem>,
-}
-
-impl<'t> Reader<'t> {
-    fn config(&mut self) -> Option<Config> {
-        if self.text.len() > LONGEST_TEXT {
-            self.problem(0, "the configuration is longer than 1 MiB".to_owned());
-            return None;
-        }
-        let table = match DeTable::parse(self.text) {
-            Ok(table) => table.into_inner(),
-            Err(error) => {
-                let place = error.span().unwrap_or_default();
-                let named = self.text.get(place.clone()).unwrap_or_default();
-                self.problem(place.start, clearer(error.message(), named));
-                return None;
-            }
-        };
-        let mut config = Config::default();
-        let source = self.defaults(&table, "source", SourceConfig::default(), SourceConfig::set);
-        let estimator = self.defaults(&table, "estimator", EstimatorConfig::default(), EstimatorConfig::set);
-        for (key, value) in &table {
-            match key.get_ref().as_ref() {
-                "source" | "estimator" => {}
-                "server" => config.servers = self.servers(value, &source, &estimator),
-                name => self.apply(key.span().start, name, value, &mut |name, text| config.set(name, text)),
-            }
-        }
-        self.check_whole(&table, &config);
-        Some(config)
-    }
-
-    fn check_whole(&mut self, table: &Table<'_>, config: &Config) {
-        if !self.problems.is_empty() {
-            return;
-        }
-        if config.servers.is_empty() {
-            self.problem(0, "no [[server]] is configured".to_owned());
-        }
-        for (name, message) in vote::contradictions(config) {
-            let key = table.keys().find(|key| key.get_ref().as_ref() == name);
-            self.problem(key.map_or(0, |key| key.span().start), message);
-        }
-    }
-
-    fn defaults<C>(
-        &mut self,
-        table: &Table<'_>,
-        section: &str,
-        mut config: C,
-        set: fn(&mut C, &str, &str) -> Result<(), OptionError>,
-    ) -> C {
-        let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == section) else {
-            return config;
-        };
-        match value.get_ref() {
-            DeValue::Table(entries) => {
-                for (key, value) in entries {
-                    self.apply(key.span().start, key.get_ref(), value, &mut |name, text| set(&mut config, name, text));
-                }
-            }
-            // `estimator = "classic"` alone needs no table.
-            DeValue::String(_) if section == "estimator" => {
-                self.apply(key.span().start, section, value, &mut |name, text| set(&mut config, name, text));
-            }
-            _ => self.problem(value.span().start, format!("{section} must be a table: [{section}]")),
-        }
-        config
-    }
-
-    fn servers(&mut self, value: &Value<'_>, source: &SourceConfig, estimator: &EstimatorConfig) -> Vec<ServerConfig> {
-        let DeValue::Array(entries) = value.get_ref() else {
-            self.problem(value.span().start, "servers are written as [[server]]".to_owned());
-            return Vec::new();
-        };
-        let mut servers: Vec<ServerConfig> = Vec::new();
-        for entry in entries {
-            if servers.len() == MOST_SERVERS {
-                self.problem(entry.span().start, format!("more than {MOST_SERVERS} servers"));
-                break;
-            }
-            let Some(server) = self.server(entry, source, estimator) else { continue };
-            if servers.iter().any(|other| other.address.is_same_as(&server.address)) {
-                self.problem(entry.span().start, format!("the server {} is configured twice", server.address));
-            }
-            if let Some(message) = vote::contradiction(&server) {
-                self.problem(entry.span().start, message);
-            }
-            servers.push(server);
-        }
-        servers
-    }
-
-    fn server(
-        &mut self,
-        entry: &Value<'_>,
-        source: &SourceConfig,
-        estimator: &EstimatorConfig,
-    ) -> Option<ServerConfig> {
-        let DeValue::Table(entries) = entry.get_ref() else {
-            self.problem(entry.span().start, "servers are written as [[server]]".to_owned());
-            return None;
-        };
-        let mut server = ServerConfig {
-            address: ServerAddress::default(),
-            vote: ServerVote::default(),
-            source: source.clone(),
-            estimator: estimator.clone(),
-        };
-        for (key, value) in entries {
-            self.apply(key.span().start, key.get_ref(), value, &mut |name, text| server.set(name, text));
-        }
-        if server.address.address.is_unset() {
-            self.problem(entry.span().start, "the server has no address".to_owned());
-        }
-        Some(server)
-    }
-
-    fn apply(
-        &mut self,
-        at: usize,
-        name: &str,
-        value: &Value<'_>,
-        set: &mut dyn FnMut(&str, &str) -> Result<(), OptionError>,
-    ) {
-        let Some(text) = scalar_text(value.get_ref()) else {
-            self.problem(at, format!("{}: a single value is expected", excerpt(name)));
-            return;
-        };
-        if let Err(error) = set(name, &text) {
-            let message = match error {
-                OptionError::Unknown => format!("unknown key `{}`", excerpt(name)),
-                _ => format!("{name} = \"{}\": {error}", excerpt(&text)),
-            };
-            self.problem(at, message);
-        }
-    }
-
-    fn problem(&mut self, at: usize, message: String) {
-        if self.problems.len() == MOST_PROBLEMS {
-            return;
-        }
-        let line = 1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count();
-        self.problems.push(Problem { line, message });
-    }
-}
-
-impl ServerConfig {
-    /// Sets a key of a `[[server]]` table in the struct that knows it.
-    fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
-        match self.address.set(name, text) {
-            Err(OptionError::Unknown) => {}
-            known => return known,
-        }
-        match self.vote.set(name, text) {
-            Err(OptionError::Unknown) => {}
-            known => return known,
-        }
-        match self.source.set(name, text) {
-            Err(OptionError::Unknown) => self.estimator.set(name, text),
-            known => known,
-        }
-    }
-}
-
-/// The library's complaint about the text `named`; a duplicate key is reported with its name and a remedy, since the
-/// library gives neither.
-fn clearer(message: &str, named: &str) -> String {
-    if message != "duplicate key" {
-        return message.to_owned();
-    }
-    let remedy = match named.trim() {
-        "estimator" => {
-            "in a table [estimator] the algorithm is named too: write the line `estimator = ...` below its heading"
-        }
-        _ => "keep one of the two",
-    };
-    format!("the key `{}` is there twice: {remedy}", excerpt(named.trim()))
-}
-
-/// The beginning of a text from a file, safe to display.
-fn excerpt(text: &str) -> String {
-    let shown: String = text.chars().take(40).collect();
-    shown.escape_default().to_string()
-}
-
-/// A TOML scalar as an option's text form.
-fn scalar_text(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.to_string()),
-        DeValue::Float(number) => Some(number.to_string()),
-        DeValue::Boolean(truth) => Some(truth.to_string()),
-        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
-    }
 }
 
 #[cfg(test)]
@@ -440,10 +265,7 @@ mod tests {
         for part in ["cycles", "reinitialisation"] {
             let (line, message) = problems(&format!("[estimator]\n{part} = false\n{SMALL}")).remove(0);
             assert_eq!(line, 2);
-            assert!(
-                message.starts_with(&format!("{part} = \"false\": ")) && message.contains("--without"),
-                "{message}"
-            );
+            assert!(message.starts_with(&format!("{part} = false: ")) && message.contains("--without"), "{message}");
         }
         describe_all(&mut |section, doc| assert_ne!((section, doc.name), ("estimator", "cycles")));
     }
@@ -451,7 +273,7 @@ mod tests {
     #[test]
     fn every_problem_is_named_with_its_line() {
         let found = problems("pagee = \"/x\"\nstamps = \"moon\"\n[[server]]\naddress = \"a b\"\npoll = 16\n");
-        assert_eq!(found[0], (1, "unknown key `pagee`".to_owned()));
+        assert_eq!(found[0], (1, "unknown key `pagee`: is `page` meant?".to_owned()));
         assert_eq!(found[1].0, 2);
         assert!(found[1].1.contains("\"kernel\", \"user\""), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 4 && text.contains("host name")), "{found:?}");
@@ -502,6 +324,96 @@ mod tests {
         assert_eq!(named("ntp.example", 1123), "ntp.example:1123");
         assert_eq!(named("::1", 123), "::1");
         assert_eq!(named("::1", 1123), "[::1]:1123");
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_its_key_and_line() {
+        let long = format!("/tmp/{}", "x".repeat(108));
+        for (text, line, said) in [
+            (format!("{SMALL}port = 0\n"), 3, "port = 0: the value must lie between 1 and 65535"),
+            (format!("{SMALL}port = 99999\n"), 3, "port = 99999: the value must be a whole number from 1 to 65535"),
+            (format!("{SMALL}poll = \"50 ms\"\n"), 3, "poll = \"50 ms\": the value must lie between 125 ms and 1024 s"),
+            (format!("\n{SMALL}[[server]]\naddress = \"ntp:123\"\n"), 5, "address = \"ntp:123\": the port has a key"),
+            (format!("\n{SMALL}[[server]]\naddress = \"0.0.0.0\"\n"), 5, "no host in particular"),
+            (format!("page = \"/a/b\"\ncontrol = \"/a//b\"\n{SMALL}"), 2, "page and control are one path"),
+            (format!("control = \"{PAGE}\"\n{SMALL}"), 1, "page and control are one path"),
+            (format!("state = \"/a/b\"\npage = \"/a/b\"\n{SMALL}"), 2, "page and state are one path"),
+            (format!("page = \"/a/b\"\nstate = \"/a/./b/c\"\n{SMALL}"), 2, "state lies below page, which is a file"),
+            (format!("page = \"/a/b/\"\n{SMALL}"), 1, "this names a directory"),
+            (format!("control = \"{long}\"\n{SMALL}"), 1, "too long for a socket"),
+            (format!("pol = 3\n{SMALL}"), 1, "unknown key `pol`: is `poll` meant?"),
+            (format!("pool = \"a\"\n{SMALL}"), 1, "each server has a table [[server]] of its own"),
+            (format!("{SMALL}server ntp.example iburst\n"), 3, "a server is `[[server]]`"),
+        ] {
+            let found = problems(&text);
+            assert!(found.len() == 1 && found[0].0 == line && found[0].1.contains(said), "{said}: {found:?}");
+        }
+        let shared = format!("state = \"/a/b\"\nrecord = \"/a/b\"\n{SMALL}");
+        assert!(Config::parse(&shared).is_ok(), "names in them differ");
+        assert!(Config::parse(&format!("control = \"/tmp/{}\"\n{SMALL}", "x".repeat(90))).is_ok());
+    }
+
+    #[test]
+    fn a_bad_address_is_told_once() {
+        let found = problems("[[server]]\naddress = \"a b\"\n");
+        assert!(found.len() == 1 && found[0].1.contains("host name"), "{found:?}");
+    }
+
+    #[test]
+    fn a_check_looks_at_what_is_there() {
+        let directory = std::env::temp_dir().join(format!("ffclockd-check-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("file"), "").unwrap();
+        let place = directory.display();
+        for (key, path, said) in [
+            ("page", format!("{place}/file/page"), "is not a directory"),
+            ("page", format!("{place}"), "what is there is not a regular file"),
+            ("control", format!("{place}/file"), "what is there is not a socket"),
+            ("record", format!("{place}/file"), "what is there is not a directory"),
+        ] {
+            let text = format!("\n{key} = \"{path}\"\n{SMALL}");
+            assert!(Config::parse(&text).is_ok(), "the daemon says so itself, or goes on without");
+            let error = Config::check(&text, &[]).unwrap_err();
+            assert_eq!(error.problems[0].line, 2);
+            assert!(error.to_string().contains(key) && error.to_string().contains(said), "{error}");
+        }
+        let fine = format!("page = \"{place}/new/page\"\ncontrol = \"{place}/new/control\"\n{SMALL}");
+        assert!(Config::check(&fine, &[]).is_ok(), "missing directories are made");
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn the_command_line_names_servers_too() {
+        let named = |names: &[&str]| -> Vec<ServerAddress> {
+            names.iter().map(|name| server_of_command_line(name).unwrap()).collect()
+        };
+        let config = Config::parse_with("[source]\npoll = \"4 s\"\n", &named(&["time.example", "::1"])).unwrap();
+        assert_eq!(config.servers.len(), 2);
+        assert_eq!(config.servers[1].source.poll, Span::from_secs(4));
+        assert_eq!(Config::parse_with(SMALL, &named(&["time.example"])).unwrap().servers.len(), 2);
+        let twice = Config::parse_with(SMALL, &named(&["192.0.2.1"])).unwrap_err();
+        assert_eq!(twice.to_string(), "--server: the server 192.0.2.1 is configured twice");
+        let names: Vec<String> = (0..=MOST_SERVERS).map(|number| format!("s{number}.example")).collect();
+        let many: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(Config::parse_with("", &named(&many)).unwrap_err().to_string(), "--server: more than 16 servers");
+    }
+
+    /// Every block of TOML in the documents of the daemon.
+    #[test]
+    fn what_the_documents_show_is_accepted() {
+        let documents = [
+            include_str!("../../../docs/operations.md"),
+            include_str!("../../../docs/configuration.md"),
+            include_str!("../../../docs/freebsd.md"),
+        ];
+        let mut shown = 0;
+        for block in documents.iter().flat_map(|document| document.split("```toml\n").skip(1)) {
+            let text = block.split("```").next().unwrap();
+            assert_eq!(Config::parse(text).map(|_| ()), Ok(()), "{text}");
+            shown += 1;
+        }
+        assert!(shown >= 3, "{shown}");
+        assert!(Config::parse(include_str!("../../../packaging/ffclockd.toml")).is_ok());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use ffclock_sys::{CancelOnSetTimer, Notice, Signal, Signals, notify};
 use ffclock_units::{Moment, Mono, Span};
 use std::net::TcpListener;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,9 @@ enum Wake {
     Visitors,
 }
 
+/// How often the control socket is looked for at most; without any work the loop wakes up every 20 s.
+const CONTROL_LOOKS: Span = Span::from_secs(4);
+
 /// The inputs of the daemon other than its own conversations with servers.
 struct Listeners {
     signals: Signals,
@@ -40,6 +43,9 @@ struct Listeners {
 struct Control {
     listener: Listener<UnixListener>,
     path: PathBuf,
+    /// Which file it is: its device and its number there.
+    identity: (u64, u64),
+    next_look: Moment<Mono>,
 }
 
 /// A service manager that wants regular signs of life.
@@ -56,6 +62,7 @@ pub(crate) fn run(mut keeper: Keeper<'_>, config: &crate::config::DaemonConfig) 
         let woken = listeners.wait(&keeper)?;
         let now = ffclock_sys::mono_now();
         keeper.wake(now);
+        listeners.keep_control(now, &mut keeper);
         let visited = woken.contains(&Wake::Visitors);
         for wake in woken {
             match wake {
@@ -91,6 +98,28 @@ impl Listeners {
             metrics,
             watchdog: ffclock_sys::watchdog_interval().map(|every| Watchdog { every, next: ffclock_sys::mono_now() }),
         })
+    }
+
+    /// Makes the control socket again if its file is not in its place: no client finds the old one any more.
+    fn keep_control(&mut self, now: Moment<Mono>, keeper: &mut Keeper<'_>) {
+        let Some(control) = self.control.as_mut().filter(|control| now >= control.next_look) else { return };
+        control.next_look = now + CONTROL_LOOKS;
+        if control.is_in_place() {
+            return;
+        }
+        let journal = &mut keeper.context.journal;
+        let path = control.path.clone();
+        match listen_for_control(&path) {
+            Ok(again) => {
+                self.control = Some(again);
+                let kind = "the control socket was removed or replaced: it is made again";
+                journal.warn(kind, &path.display().to_string());
+            }
+            Err(error) => {
+                let kind = "the control socket was removed or replaced, and cannot be made again";
+                journal.warn(kind, &error.to_string());
+            }
+        }
     }
 
     fn feed_watchdog(&mut self, now: Moment<Mono>) {
@@ -202,11 +231,24 @@ fn notify_manager(notice: Notice<'_>) {
     }
 }
 
+impl Control {
+    /// Whether clients that go by the path come to this socket.
+    fn is_in_place(&self) -> bool {
+        identity(&self.path).is_ok_and(|identity| identity == self.identity)
+    }
+}
+
 impl Drop for Control {
     fn drop(&mut self) {
-        // The file may have been removed already; in either case it accepts no more connections.
-        let _ = std::fs::remove_file(&self.path);
+        // Another socket may have taken the place.
+        if self.is_in_place() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
 /// Replaces a socket left behind by a killed daemon. A socket that still has a listener is not replaced, and neither is
@@ -230,7 +272,9 @@ fn listen_for_control(path: &Path) -> Result<Control, StartError> {
     socket.set_nonblocking(true).map_err(about(named()))?;
     // Anyone may read the status; the service checks the rights for anything more.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(about(named()))?;
-    Ok(Control { listener: Listener::new(socket, Service::Control), path: path.to_owned() })
+    let identity = identity(path).map_err(about(named()))?;
+    let listener = Listener::new(socket, Service::Control);
+    Ok(Control { listener, path: path.to_owned(), identity, next_look: ffclock_sys::mono_now() + CONTROL_LOOKS })
 }
 
 fn listen_for_metrics(address: std::net::SocketAddr) -> Result<Listener<TcpListener>, StartError> {

@@ -5,6 +5,8 @@
 mod driving;
 mod electing;
 mod election_log;
+mod leap_seconds;
+mod page_file;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -24,7 +26,7 @@ use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
-use ffclock_units::{CounterEpoch, GrowingBound, LeapTable, Moment, Mono, Span, Status, Utc};
+use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status, Utc};
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of
@@ -58,10 +60,14 @@ pub(crate) struct Keeper<'a> {
     strict: GrowingBound,
     election: Election,
     leaps: LeapTable,
+    /// The leap second that the log announces.
+    told_leap: Option<LeapAnnouncement>,
     last_break: Option<Moment<Mono>>,
     next_heartbeat: Moment<Mono>,
     next_saving: Moment<Mono>,
     next_cpus: Moment<Mono>,
+    /// The page is not made again before this.
+    next_page: Moment<Mono>,
     pub(crate) context: Context,
 }
 
@@ -115,10 +121,12 @@ impl<'a> Keeper<'a> {
             strict: GrowingBound::UNKNOWN,
             election: Election::new(config.vote, Span::ZERO),
             leaps: LeapTable::built_in(),
+            told_leap: LeapTable::built_in().announced(),
             last_break: None,
             next_heartbeat: now,
             next_saving: now + FIRST_SAVING,
             next_cpus: now + CPUS_APART,
+            next_page: now,
             context: Context {
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
@@ -130,7 +138,8 @@ impl<'a> Keeper<'a> {
             boot,
         };
         let chosen = &keeper.host_counter.chosen;
-        tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, "keeping time");
+        let page = &keeper.config.page;
+        tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, %page, "keeping time");
         keeper.check_store();
         for server in config.servers {
             keeper.add_server(server);
@@ -151,6 +160,7 @@ impl<'a> Keeper<'a> {
     pub(crate) fn wake(&mut self, now: Moment<Mono>) {
         self.context.now = now;
         self.context.journal.set_now(now);
+        self.keep_page();
         self.watch_counter();
         if now >= self.next_cpus {
             self.next_cpus = now + CPUS_APART;
@@ -373,12 +383,6 @@ impl<'a> Keeper<'a> {
         if decision.table == self.leaps {
             return;
         }
-        match decision.table.announced() {
-            Some(leap) => {
-                journal.notice("a leap second is announced", &format!("{:+} s at {}", leap.change, leap.utc_second))
-            }
-            None => journal.notice("the announcement of a leap second was withdrawn", ""),
-        }
         self.leaps = decision.table;
         for peer in &mut self.peers {
             peer.set_leaps(decision.table);
@@ -393,6 +397,7 @@ impl<'a> Keeper<'a> {
         self.watch_counter();
         let Some(Published { server, estimate, voted }) = self.elect(counter) else { return };
         self.adopt_leaps(self.leaps.utc_from_tai(estimate.at(counter).time));
+        self.tell_leap();
         let publication = Publication {
             counter_id: self.host_counter.kind(),
             epoch: self.host_counter.epoch,

@@ -108,8 +108,13 @@ impl RateStore {
         };
         self.make_directory()?;
         let fresh = self.path.with_extension("new");
-        fs::write(&fresh, serde_json::to_vec(&stored).map_err(io::Error::other)?)?;
-        fs::rename(&fresh, &self.path)
+        let text = serde_json::to_vec(&stored).map_err(io::Error::other)?;
+        let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &self.path));
+        if written.is_err() {
+            // A full disk leaves an empty file.
+            let _ = fs::remove_file(&fresh);
+        }
+        written
     }
 
     fn make_directory(&self) -> io::Result<()> {
@@ -184,6 +189,15 @@ mod tests {
             fs::write(directory.join("rate-tsc.json"), damage).unwrap();
             assert!(store.load(memory().period).is_err(), "{damage:?}");
         }
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_rate_that_cannot_be_stored_leaves_nothing_behind() {
+        let directory = scratch("left-behind");
+        fs::create_dir_all(directory.join("rate-tsc.json/in-the-way")).unwrap();
+        assert!(store(&directory, CounterId::CPU, "boot-1", "tsc").save(memory()).is_err());
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
         fs::remove_dir_all(directory).unwrap();
     }
 

@@ -5,13 +5,13 @@
 
 mod link;
 mod report;
+mod telling;
 
 use crate::calibrator::Calibrator;
 use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
 use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
-use crate::wording;
 use ffclock_estimator::{Chosen, Estimator, Outcome, ProvenInterval, RateMemory, Verdict};
 use ffclock_source::{Event, Nonce, Reachability, Source};
 use ffclock_sys::{SocketEvent, StampQuality, Stamper};
@@ -23,6 +23,7 @@ use ffclock_units::{
 use link::{BUFFER_BYTES, Link};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use telling::Reported;
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
@@ -104,6 +105,7 @@ pub(crate) struct Peer {
     request: u64,
     last: LastExchange,
     announced: Option<LeapAnnouncement>,
+    reported: Reported,
 }
 
 /// A name that could not be resolved, or whose addresses do not answer, is looked up again after this time at the
@@ -142,6 +144,7 @@ impl Peer {
             request: 0,
             last: LastExchange::default(),
             announced: None,
+            reported: Reported::default(),
         }
     }
 
@@ -435,8 +438,16 @@ impl Peer {
                 self.connect_next(context);
             }
             Event::Reachable => self.log(context, Weight::Notice, "the server answers", ""),
-            Event::Kissed(code) => self.log(context, Weight::Warning, "the server refuses", &code.to_string()),
-            Event::Rejected(reason) => self.log(context, Weight::Detail, "packet turned away", reason.name()),
+            Event::Kissed(code) => {
+                self.record(None);
+                self.log(context, Weight::Warning, "the server refuses", &code.to_string());
+            }
+            Event::Rejected(reason) => {
+                if reason.ends_request() {
+                    self.record(None);
+                }
+                self.log(context, Weight::Detail, "packet turned away", reason.name());
+            }
             Event::Lost => {
                 self.record(None);
                 self.log(context, Weight::Detail, "no reply", "");
@@ -447,7 +458,7 @@ impl Peer {
         matches!(event, Event::Exchange(_) | Event::Unreachable | Event::Reachable)
     }
 
-    /// Every request has a row, an answered one with its exchange; [`Peer::write_record`] writes it.
+    /// Every request that ended has a row, a well answered one with its exchange; [`Peer::write_record`] writes it.
     fn record(&mut self, exchange: Option<Exchange>) {
         if self.recorder.is_some() {
             let (sequence, epoch) = (self.request, self.environment.epoch);
@@ -462,12 +473,7 @@ impl Peer {
         self.last.server = Some(exchange.server);
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
         self.note_stamps(exchange, context);
-        for text in outcome.events.iter().filter_map(wording::notable) {
-            self.log(context, Weight::Notice, text, "");
-        }
-        if let Some(text) = wording::unused(outcome.verdict) {
-            self.log(context, Weight::Warning, text, "");
-        }
+        self.tell(&outcome, context);
     }
 
     /// Another address is another server until proven the same, and other options make another estimator. The old
@@ -498,6 +504,7 @@ impl Peer {
         self.tally.used += summary.used;
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
+        self.reported = Reported::default();
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {

@@ -64,8 +64,8 @@ const MARGIN_SHIFT: u32 = 2;
 /// The server to publish among those that may be followed, given the one that is published now.
 ///
 /// A synchronised clock comes before one in holdover, and among these a preferred one before others; among equals the
-/// holder keeps its place unless a challenger's bound is smaller by a quarter. A holder that has vanished is replaced at
-/// once.
+/// holder keeps its place unless a challenger's bound is smaller by a quarter. A holder that has vanished is replaced
+/// at once.
 pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<usize> {
     let rank = |candidate: &&Candidate| (std::cmp::Reverse(standing(candidate)), candidate.now.bound, candidate.server);
     let best = candidates.iter().min_by_key(rank)?;

@@ -1,6 +1,14 @@
 //! Events in words, for logs and status.
 
-use ffclock_estimator::{Event, Rejection, Verdict};
+use ffclock_estimator::{Event, Rejection, Summary, Verdict};
+
+/// What is added to the text of an event, given the estimator's figures after it.
+pub(crate) fn figure(event: Event, summary: &Summary) -> String {
+    match event {
+        Event::WanderExceeded => format!("{:.3} ppm is assumed from now on", summary.wander.as_ppm()),
+        _ => String::new(),
+    }
+}
 
 /// The text of an estimator event that matters to an operator; `None` for those of regular work.
 pub(crate) fn notable(event: Event) -> Option<&'static str> {
@@ -12,22 +20,22 @@ pub(crate) fn notable(event: Event) -> Option<&'static str> {
         Event::ServerStepAccepted => Some("the server insisted on another time: it is believed now"),
         Event::IdentityChanged => Some("the server follows another reference"),
         Event::WanderExceeded => {
-            Some("the counter's rate moved by more than the configured wander: the bound was widened")
+            Some("the counter's rate moved by more than the assumed wander: the bound was widened")
         }
         Event::MemoryDropped => Some("the remembered rate proved wrong and was dropped"),
         Event::AsymmetryContradicted => Some("the stated error of the asymmetry contradicts the exchanges"),
         Event::Restarted => Some("the counter left its nominal range: a new start"),
-        Event::WarmupEnded => Some("warm-up is over"),
         Event::Disagreement => Some("the learned and the classic estimate disagree"),
-        Event::RateJumped => Some("the counter's rate jumped: the learned filter follows"),
+        Event::RateJumped => Some("the counter's rate seems to have jumped: the learned filter follows"),
         Event::Reinitialised => Some("the learned filter was re-initialised from the last exchanges"),
         Event::FilterRestarted => Some("the learned filter lost track and started again"),
+        Event::OutsideProof => Some("the published time lies outside what is proven: the bound covers both"),
         Event::RateUpdated
         | Event::LocalRateUpdated
         | Event::LocalRateLost
         | Event::OffsetUpdated
         | Event::OffsetHeld
-        | Event::OutsideProof => None,
+        | Event::WarmupEnded => None,
     }
 }
 
@@ -49,6 +57,7 @@ pub(crate) fn unused(verdict: Verdict) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_estimator::{Classic, ClassicConfig, Estimator};
 
     #[test]
     fn what_is_logged_is_explained() {
@@ -64,11 +73,11 @@ mod tests {
             Event::MemoryDropped,
             Event::AsymmetryContradicted,
             Event::Restarted,
-            Event::WarmupEnded,
             Event::Disagreement,
             Event::RateJumped,
             Event::Reinitialised,
             Event::FilterRestarted,
+            Event::OutsideProof,
         ];
         let rejections = [
             Rejection::OutOfOrder,
@@ -85,16 +94,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_learned_wander_is_told_with_its_figure() {
+        let nominal = ffclock_units::Period::from_hertz(1e9).unwrap();
+        let mut summary = Classic::new(ClassicConfig::default(), nominal, None).summary();
+        summary.wander = ffclock_units::Rate::from_ppm(2.0);
+        assert_eq!(figure(Event::WanderExceeded, &summary), "2.000 ppm is assumed from now on");
+        assert_eq!(figure(Event::RateJumped, &summary), "");
+    }
+
     /// Kinds of events are literals in the arguments of a few functions. The test finds them in the text of the program
     /// and looks for them in the document.
     #[test]
     fn every_kind_of_event_is_explained() {
         let document = include_str!("../../../docs/operations.md");
         let program = [
+            include_str!("event_loop.rs"),
             include_str!("keeper.rs"),
+            include_str!("keeper/page_file.rs"),
             include_str!("keeper/election_log.rs"),
             include_str!("keeper/reporting.rs"),
+            include_str!("keeper/leap_seconds.rs"),
             include_str!("peer.rs"),
+            include_str!("peer/telling.rs"),
         ];
         let mut kinds = 0;
         for line in program.iter().flat_map(|text| text.lines()) {

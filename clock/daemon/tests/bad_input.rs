@@ -149,6 +149,44 @@ fn a_broken_page_is_replaced() {
 }
 
 #[test]
+fn a_page_that_is_removed_or_cut_off_is_made_again() {
+    let mut case = settled("page-gone");
+    let spoils: [fn(&std::path::Path); 2] = [
+        |page| std::fs::remove_file(page).unwrap(),
+        |page| std::fs::File::options().write(true).open(page).unwrap().set_len(0).unwrap(),
+    ];
+    for spoil in spoils {
+        spoil(&case.scratch.page());
+        let start = std::time::Instant::now();
+        while !std::fs::metadata(case.scratch.page()).is_ok_and(|page| page.len() == 4096) {
+            assert!(start.elapsed() < Duration::from_secs(10), "never made again\n{}", case.daemon.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(case.daemon.is_running());
+        let mut judge = Judge::new(&case.scratch, CounterId::CPU, case.judge.truth());
+        assert!(judge.watch(Duration::from_secs(1)).is_some());
+    }
+    assert!(case.daemon.log().contains("the page was removed or replaced: it is made again"), "{}", case.daemon.log());
+    std::fs::remove_file(case.scratch.page()).unwrap();
+    std::fs::create_dir(case.scratch.page()).unwrap();
+    case.daemon
+        .wait_for("the reason", |status| status.events.iter().any(|event| event.text.contains("cannot be made again")));
+}
+
+#[test]
+fn a_control_socket_that_is_removed_is_made_again() {
+    let case = settled("control-gone");
+    let control = case.scratch.path().join("control");
+    std::fs::remove_file(&control).unwrap();
+    let start = std::time::Instant::now();
+    while case.daemon.status().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(30), "never made again\n{}", case.daemon.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(case.daemon.log().contains("the control socket was removed or replaced: it is made again"));
+}
+
+#[test]
 fn a_broken_configuration_is_refused_and_the_old_one_kept() {
     let case = settled("reload");
     let used = case.daemon.status().unwrap().sources[0].used;

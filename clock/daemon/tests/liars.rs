@@ -45,10 +45,18 @@ impl Case {
     }
 
     fn start(&self) -> (Daemon, Judge) {
-        let sections: Vec<String> =
-            self.servers.iter().map(|server| server_section(server.address, PATIENCE)).collect();
-        let daemon =
-            Daemon::start(&self.scratch, &(self.scratch.daemon_section("counter = \"tsc\"") + &sections.concat()));
+        self.start_with("", &[])
+    }
+
+    /// With options of the vote, and with options of the first servers.
+    fn start_with(&self, vote: &str, options: &[&str]) -> (Daemon, Judge) {
+        let section = |(index, server): (usize, &TestServer)| {
+            let options = options.get(index).copied().unwrap_or_default();
+            server_section(server.address, &format!("{PATIENCE}\n{options}"))
+        };
+        let sections: Vec<String> = self.servers.iter().enumerate().map(section).collect();
+        let top = self.scratch.daemon_section(&format!("counter = \"tsc\"\n{vote}"));
+        let daemon = Daemon::start(&self.scratch, &(top + &sections.concat()));
         let judge = Judge::new(&self.scratch, CounterId::CPU, self.truth);
         (daemon, judge)
     }
@@ -126,8 +134,10 @@ fn two_names_of_one_server_have_one_vote() {
     let daemon = Daemon::start(&case.scratch, &(case.scratch.daemon_section("counter = \"tsc\"") + &sections.concat()));
     let answered = |status: &StatusReport| status.sources.iter().all(|source| source.used > 1);
     let status = daemon.wait_for("all answers", answered);
-    assert_eq!((status.clock, status.quorum), (None, Some(QuorumReport::Disagreement)));
+    assert_eq!((status.clock.clone(), status.quorum), (None, Some(QuorumReport::Disagreement)));
     assert_eq!(status.sources[2].belief, BeliefReport::Unknown);
+    let twin = format!("not counted: it has the same address as {}", case.name(1));
+    assert!(why(&status, 2).starts_with(&twin), "{}", why(&status, 2));
 }
 
 #[test]
@@ -200,4 +210,200 @@ fn the_first_answer_alone_decides_nothing_for_a_while() {
     let (daemon, _) = alone.start();
     let status = daemon.wait_for("the one that answers", |status| status.selected == Some(alone.name(0)));
     assert!(status.sources[1..].iter().all(|source| source.state == SourceState::Unreachable));
+}
+
+fn is_settled(status: &StatusReport) -> bool {
+    status.quorum == Some(QuorumReport::Majority) && status.sources.iter().all(|source| source.used > 3)
+}
+
+fn why(status: &StatusReport, server: usize) -> &str {
+    &status.sources[server].why
+}
+
+#[test]
+fn a_trusted_server_is_followed_against_two_that_agree() {
+    let case = Case::new("trust", 3);
+    case.corrupt(1, LIE);
+    case.corrupt(2, LIE);
+    let (daemon, mut judge) = case.start_with("", &["trust = true"]);
+    let status = daemon.wait_for("all answers", is_settled);
+    assert_eq!(status.selected, Some(case.name(0)));
+    assert_eq!(beliefs(&status)[1..], [BeliefReport::Falseticker; 2]);
+    assert!(why(&status, 0).contains("decides alone"), "{}", why(&status, 0));
+    assert!(why(&status, 1).contains("misses what the trusted servers"), "{}", why(&status, 1));
+    let vote = status.vote.expect("a vote");
+    assert_eq!((vote.by_trust, vote.deciders, vote.tolerated, vote.believed), (true, 1, 0, 1));
+    judge.watch(Duration::from_millis(700));
+    assert!(judge.readings > 200);
+}
+
+#[test]
+fn a_preferred_server_is_published_while_it_is_believed_and_answers() {
+    let case = Case::new("prefer", 3);
+    case.corrupt(2, Span::ZERO);
+    let (daemon, mut judge) = case.start_with("", &["", "prefer = true"]);
+    let preferred = case.name(1);
+    let status = daemon.wait_for("the preferred one", |status| status.selected.as_ref() == Some(&preferred));
+    assert!(why(&status, 1).contains("because it is preferred"), "{}", why(&status, 1));
+    judge.watch(Duration::from_millis(300));
+    case.silence(1, true);
+    daemon.wait_for("another", |status| status.selected.as_ref().is_some_and(|name| *name != preferred));
+    case.silence(1, false);
+    daemon.wait_for("its return", |status| status.selected.as_ref() == Some(&preferred));
+    case.servers[1].behave(|behaviour| behaviour.lie = LIE);
+    daemon.wait_for("its lie", |status| status.sources[1].belief == BeliefReport::Falseticker);
+    assert_ne!(daemon.status().expect("a status").selected, Some(preferred));
+    judge.watch(Duration::from_millis(300));
+}
+
+#[test]
+fn a_server_without_a_vote_is_measured_and_never_believed() {
+    let case = Case::new("no-select", 2);
+    case.corrupt(1, LIE);
+    let (daemon, mut judge) = case.start_with("", &["", "no_select = true"]);
+    let measured = |status: &StatusReport| status.clock.is_some() && status.sources[1].used > 3;
+    let status = daemon.wait_for("both", measured);
+    assert_eq!((status.selected.clone(), status.quorum), (Some(case.name(0)), Some(QuorumReport::Majority)));
+    assert_eq!(status.sources[1].belief, BeliefReport::NoSelect);
+    assert!(why(&status, 1).starts_with("not believed: no_select; it is only measured"), "{}", why(&status, 1));
+    let offset = status.sources[1].offset_s.expect("it is measured");
+    assert!((offset - 0.05).abs() < 0.005, "{offset}");
+    judge.watch(Duration::from_millis(500));
+}
+
+#[test]
+fn with_fewer_servers_than_demanded_none_is_followed() {
+    let case = Case::new("min-servers", 2);
+    let (daemon, mut judge) = case.start_with("min_servers = 2", &[]);
+    daemon.wait_for("both", is_settled);
+    case.silence(1, true);
+    let status = daemon.wait_for("too few", |status| status.quorum == Some(QuorumReport::TooFew));
+    assert_eq!((status.selected.as_deref(), status.clock.as_ref().unwrap().status), (None, Status::Holdover));
+    assert!(why(&status, 0).contains("min_servers demands 2 servers that answer, and 1 do"), "{}", why(&status, 0));
+    assert!(status.events.iter().any(|event| event.text.starts_with("fewer servers answer")), "{:?}", status.events);
+    judge.watch(Duration::from_millis(300));
+    case.silence(1, false);
+    daemon.wait_for("both again", |status| status.quorum == Some(QuorumReport::Majority));
+}
+
+/// The exact server lies by less than the others can see: what rests on it is wrong, and the strict bound holds.
+#[test]
+fn the_strict_bound_holds_against_a_lie_that_is_not_seen() {
+    let case = Case::new("strict", 3);
+    case.corrupt(2, Span::from_millis(10));
+    let (daemon, mut judge) = case.start_with("bound = \"strict\"", &[]);
+    let status = daemon.wait_for("all answers", is_settled);
+    assert_eq!(status.selected, Some(case.name(2)), "it claims the least");
+    judge.watch(Duration::from_millis(500));
+    assert!(judge.readings > 100);
+    let clock = daemon.status().and_then(|status| status.clock).expect("a clock");
+    assert_eq!(clock.bound_strict_s, Some(clock.bound_s));
+    assert!(clock.bound_s > 0.015, "{}", clock.bound_s);
+    let vote = status.vote.expect("a vote");
+    assert_eq!((vote.deciders, vote.tolerated, vote.believed), (3, 1, 3));
+    assert_eq!(vote.bound_premise, vote.strict_premise);
+    assert!(vote.bound_premise.starts_with("at most 1 of the 3 servers"), "{}", vote.bound_premise);
+}
+
+/// Two honest servers err by 10 ms to both sides, within their claims: together they prove more than the third.
+#[test]
+fn several_servers_prove_more_than_the_one_that_is_followed() {
+    let case = Case::new("together", 3);
+    case.servers[0].behave(|behaviour| behaviour.lie = Span::from_millis(10));
+    case.servers[1].behave(|behaviour| behaviour.lie = -Span::from_millis(10));
+    let (daemon, mut judge) = case.start_with("", &["", "", "prefer = true"]);
+    let status = daemon.wait_for("all answers", is_settled);
+    judge.watch(Duration::from_millis(500));
+    let own = status.sources[2].bound_s.expect("its own bound");
+    let clock = daemon.status().and_then(|status| status.clock).expect("a clock");
+    assert!(own > 0.015 && clock.bound_s < 0.008, "{own} {}", clock.bound_s);
+    assert!(clock.bound_strict_s > Some(0.014), "{clock:?}");
+}
+
+/// Nothing that a host hears can show it. The status says what the bound rests on.
+#[test]
+fn when_all_lie_alike_the_premise_is_said() {
+    let case = Case::new("alike", 3);
+    (0..3).for_each(|server| case.corrupt(server, LIE));
+    let (daemon, _) = case.start();
+    let status = daemon.wait_for("all answers", is_settled);
+    let vote = status.vote.expect("a vote");
+    assert_eq!(vote.bound_premise, "none of the 3 believed servers is false by less than the others can see");
+    assert_eq!(vote.strict_premise, "at most 1 of the 3 servers with a vote can be false, in whatever way");
+}
+
+#[test]
+fn when_all_servers_are_gone_the_clock_runs_on_and_says_since_when() {
+    let case = Case::new("gone", 3);
+    let (daemon, mut judge) = case.start();
+    daemon.wait_for("all answers", is_settled);
+    (0..3).for_each(|server| case.silence(server, true));
+    let gone = |status: &StatusReport| {
+        status.sources.iter().all(|source| source.state == SourceState::Unreachable && source.why.contains("not heard"))
+    };
+    let status = daemon.wait_for("silence", gone);
+    assert_eq!(status.clock.expect("the clock runs on").status, Status::Holdover);
+    assert_eq!(status.vote.expect("a vote").usable, 0);
+    let (first, _) = judge.watch(Duration::from_millis(300)).expect("a reading");
+    let (second, _) = judge.watch(Duration::from_millis(300)).expect("a reading");
+    assert!(second.bound >= first.bound && second.status == Status::Holdover);
+}
+
+/// Its replies do not come from the address that was asked: anyone could have sent them.
+#[test]
+fn a_server_that_answers_from_another_address_is_not_heard() {
+    let case = Case::new("elsewhere", 2);
+    case.servers[1].behave(|behaviour| behaviour.elsewhere = true);
+    let (daemon, mut judge) = case.start();
+    let unreachable = |status: &StatusReport| status.sources[1].state == SourceState::Unreachable;
+    let status = daemon.wait_for("silence", unreachable);
+    assert_eq!((status.sources[1].exchanges, status.sources[1].belief), (0, BeliefReport::Unknown));
+    assert!(why(&status, 1).contains("it has not answered ("), "{}", why(&status, 1));
+    daemon.wait_for("the other", |status| status.selected == Some(case.name(0)));
+    judge.watch(Duration::from_millis(300));
+}
+
+#[test]
+fn without_any_majority_at_the_start_every_server_is_told_why() {
+    let case = Case::new("no-majority", 3);
+    case.corrupt(0, LIE);
+    case.corrupt(1, -LIE);
+    let (daemon, mut judge) = case.start();
+    let status = daemon.wait_for("a dispute", |status| status.quorum == Some(QuorumReport::Disagreement));
+    assert_eq!((status.clock.clone(), status.vote.as_ref().map(|vote| vote.believed)), (None, Some(0)));
+    for server in 0..3 {
+        assert!(
+            why(&status, server).contains("of the 3 servers with a vote too few agree"),
+            "{}",
+            why(&status, server)
+        );
+    }
+    judge.watch(Duration::from_millis(300));
+    assert_eq!(judge.readings, 0);
+}
+
+/// Up to seven of sixteen lie at a time, and others are silent.
+#[test]
+fn sixteen_servers_that_flap_never_move_the_clock_out_of_its_bound() {
+    let case = Case::new("flapping", 16);
+    let (daemon, mut judge) = case.start();
+    daemon.wait_for("all answers", is_settled);
+    for turn in 0..12_usize {
+        for server in 0..16 {
+            let lies = (server + 5 * turn) % 16 < 5;
+            case.servers[server].behave(|behaviour| {
+                behaviour.lie = if lies { LIE } else { Span::ZERO };
+                behaviour.silent = (server + 3 * turn) % 8 == 7;
+            });
+        }
+        judge.watch(Duration::from_millis(350));
+    }
+    assert!(judge.readings > 500);
+    (0..16).for_each(|server| {
+        case.servers[server].behave(|behaviour| (behaviour.lie, behaviour.silent) = (Span::ZERO, false));
+    });
+    daemon.wait_for("sixteen truechimers", |status| {
+        beliefs(status).iter().all(|belief| *belief == BeliefReport::Truechimer)
+    });
+    judge.watch(Duration::from_millis(300));
 }

@@ -10,6 +10,7 @@ use ffclock_trace::TraceReader;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::time::Duration;
 
 fn free_port() -> u16 {
@@ -77,6 +78,69 @@ fn refused(scratch: &Scratch, config: &str) -> String {
     String::from_utf8_lossy(&daemon.stderr).into_owned()
 }
 
+/// The program as an ordinary user runs it: the test's own user, or that without rights if it is root.
+fn as_ordinary_user(scratch: &Scratch) -> Option<Command> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let program = scratch.path().join("ffclockd");
+    std::fs::copy(env!("CARGO_BIN_EXE_ffclockd"), &program).expect("room for a copy");
+    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+    if std::fs::metadata("/proc/self").expect("this process").uid() != 0 {
+        return Some(Command::new(program));
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    let works = command.arg("true").status().is_ok_and(|status| status.success());
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
+    works.then_some(command)
+}
+
+#[test]
+fn an_ordinary_user_needs_no_configuration() {
+    let scratch = Scratch::new("ordinary");
+    let Some(mut command) = as_ordinary_user(&scratch) else {
+        println!("SKIP: this test may not become another user");
+        return;
+    };
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU));
+    let (runtime, home) = (scratch.path().join("runtime"), scratch.path().join("home"));
+    let log = std::fs::File::create(scratch.path().join("log")).unwrap();
+    command.env("XDG_RUNTIME_DIR", &runtime).env("HOME", &home).env_remove("XDG_STATE_HOME").stderr(log);
+    let mut child = command.args(["-s", &server.address.to_string()]).spawn().unwrap();
+    let wanted = [runtime.join("ffclock/page"), runtime.join("ffclock/control"), home.join(".local/state/ffclock")];
+    let start = std::time::Instant::now();
+    while !wanted.iter().all(|path| path.exists()) && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let log = std::fs::read_to_string(scratch.path().join("log")).unwrap();
+    assert!(wanted.iter().all(|path| path.exists()), "{wanted:?}\n{log}");
+}
+
+#[test]
+fn a_user_without_a_place_learns_what_to_do() {
+    let scratch = Scratch::new("no-place-at-all");
+    let Some(mut command) = as_ordinary_user(&scratch) else {
+        println!("SKIP: this test may not become another user");
+        return;
+    };
+    let output = command.env_remove("XDG_RUNTIME_DIR").args(["-s", "192.0.2.1"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("name `page` in the configuration"), "{said}");
+}
+
+#[test]
+fn a_fifo_is_no_configuration() {
+    let scratch = Scratch::new("fifo");
+    let fifo = scratch.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_ffclockd")).arg("--check-config").arg("-c").arg(&fifo).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("not a regular file"), "{said}");
+}
+
 #[test]
 fn what_stands_in_the_way_is_named_and_left_alone() {
     let scratch = Scratch::new("in-the-way");
@@ -88,11 +152,14 @@ fn what_stands_in_the_way_is_named_and_left_alone() {
     let section = |rest: &str| scratch.daemon_section(rest) + server;
     let control = section("").replace("/control\"", "/plain\"");
     let below_a_file = section("").replace("/page\"", "/plain/page\"");
-    let directory = section("").replace("/page\"", "\"");
+    std::fs::create_dir(scratch.path().join("directory")).unwrap();
+    let directory = section("").replace("/page\"", "/directory\"");
+    let page = section("").replace("/page\"", "/plain\"");
     for (text, expected) in [
         (control, format!("control socket {plain_path}: something else is there that is not a socket")),
         (below_a_file, "the page cannot be made".to_owned()),
         (directory, "is not a regular file".to_owned()),
+        (page, format!("{plain_path} is there already and is not a clock page: it is left alone")),
         (section(&format!("metrics = \"127.0.0.1:{port}\"")), format!("metrics on 127.0.0.1:{port}: ")),
     ] {
         let said = refused(&scratch, &text);

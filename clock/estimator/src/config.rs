@@ -29,8 +29,9 @@ ffclock_units::options! {
         /// How far the stated asymmetry can be off, with all queueing of the fastest exchange. Unknown: it narrows no
         /// bound.
         asymmetry_error: Bound = Bound::UNKNOWN;
-        /// The largest deviation of the counter's rate from its mean over the last day. The bound rests on it.
-        wander: Rate = Rate::from_ppm(0.5), Rate::from_ppb(1.0) => Rate::from_ppm(1000.0);
+        /// The largest deviation of the counter's rate from its mean over the last day. The bound rests on it. Where
+        /// the exchanges show a larger one, that is assumed instead, up to five times this.
+        wander: Rate = Rate::from_ppm(1.0), Rate::from_ppb(1.0) => Rate::from_ppm(1000.0);
         /// The largest deviation of the counter's rate from its nominal one.
         nominal_error: Rate = Rate::from_ppm(500.0), Rate::from_ppm(1.0) => Rate::from_ppm(50_000.0);
         /// How much a rate can have changed since it was remembered.

@@ -2,8 +2,8 @@
 //! is believed.
 //!
 //! The guard decides and a filter only measures. It reads no filter's state. Two of a filter's findings reach it, as
-//! arguments: a suspicion, which makes a contradiction of an exchange that the proof allows, and the path's floor, which
-//! narrows the proof where an asymmetry is stated. `estimators/guarded.rs` passes both on. An exchange passes
+//! arguments: a suspicion, which makes a contradiction of an exchange that the proof allows, and the path's floor,
+//! which narrows the proof where an asymmetry is stated. `estimators/guarded.rs` passes both on. An exchange passes
 //! [`Guard::examine`], then [`Guard::confirm`] or [`Guard::contradict`], and, where the decision is [`Decision::Use`],
 //! [`Guard::admit`].
 
@@ -11,6 +11,8 @@ pub mod admission;
 pub mod assumptions;
 pub mod challenge;
 pub mod proof;
+mod shortest;
+mod wander;
 
 use crate::frame::{Frame, Move, Point, Slope};
 use crate::interval::Interval;
@@ -21,6 +23,7 @@ use assumptions::Assumptions;
 use challenge::{Challenge, Context, Resolution};
 use ffclock_units::{Bound, Counter, Exchange, GrowthRate, Moment, Period, Rate, Tai};
 use proof::{Proof, Standing, alone_calibrated};
+use shortest::ShortestTrips;
 
 /// How an exchange enters a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,6 +109,7 @@ pub struct Guard {
     admission: Admission,
     identities: Identities,
     proof: Proof,
+    shortest: ShortestTrips,
     challenge: Challenge,
     now: Option<Now>,
 }
@@ -126,6 +130,7 @@ impl Guard {
             admission: Admission::default(),
             identities: Identities::default(),
             proof: Proof::new(&assumptions, prior.map(|slope| Interval::around(slope.rate, slope.error))),
+            shortest: ShortestTrips::NONE,
             challenge: Challenge::default(),
             now: None,
             assumptions,
@@ -246,7 +251,7 @@ impl Guard {
         self.challenge.dismiss();
         match passage.entry {
             Entry::First | Entry::Restart | Entry::Step(_) => self.proof.begin(point),
-            Entry::Stretching => self.proof.add_with_more_wander(point, assumptions),
+            Entry::Stretching => self.stretch(point),
             Entry::Agreeing => {
                 let rates = self.proof.rates();
                 let calibrated = floor.and_then(|floor| alone_calibrated(point, rates, floor, assumptions));
@@ -255,6 +260,7 @@ impl Guard {
                 }
             }
         }
+        self.check_width(point, &mut events);
         debug_assert!(self.now.is_some(), "an exchange is examined first");
         if let Some(now) = &mut self.now {
             now.counter = exchange.received.counter;
@@ -272,6 +278,7 @@ impl Guard {
         }
         let step = now.frame.move_to(now.counter, height);
         self.proof.follow(step);
+        self.shortest.follow(step);
         self.challenge.follow(step);
         Some(step)
     }

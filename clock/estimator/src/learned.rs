@@ -89,6 +89,9 @@ pub struct Measured {
     /// The error that the exchange alone ascribes to the clock as it was predicted, s; NaN where nothing was.
     pub offset: f64,
     pub revisions: Revisions,
+    /// The filter explains its exchanges, and its time has been outside what is proven for long: evidence against what
+    /// the proof assumes.
+    pub doubts_proof: bool,
 }
 
 /// What the last exchange made the filter believe of the time before it.
@@ -127,6 +130,8 @@ struct Now {
     astray: u32,
     /// Exchanges in a row after which the time lay outside what is proven.
     outside: u32,
+    /// It has been there for so long that one of the two is wrong, and it is the proof.
+    doubts_proof: bool,
 }
 
 impl Filter {
@@ -216,7 +221,8 @@ impl Filter {
             Some((now, point)) => self.pass(input, Placed { now, point }, &mut events),
             None => self.begin(input, &mut events),
         }
-        Measured { events, offset, revisions: self.revisions }
+        let doubts_proof = self.now.is_some_and(|now| now.doubts_proof);
+        Measured { events, offset, revisions: self.revisions, doubts_proof }
     }
 
     /// Where the filter begins with an exchange in its own frame.

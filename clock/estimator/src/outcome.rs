@@ -105,8 +105,8 @@ pub enum Event {
     ServerStepAccepted,
     /// The server named another reference or stratum.
     IdentityChanged,
-    /// The counter's rate moved by more than the configured wander, or the server's by as little: the bound was
-    /// widened.
+    /// The counter's rate moved by more than the wander that was assumed, or the server's by as little: the bound was
+    /// widened, and a larger wander is assumed from now on ([`Summary::wander`]).
     WanderExceeded,
     /// The remembered rate proved wrong and was dropped.
     MemoryDropped,
@@ -225,6 +225,9 @@ pub struct Summary {
     pub offset: ClockError,
     /// The time between exchanges, smoothed; zero before the second one.
     pub poll: Span,
+    /// The largest deviation of the counter's rate from its mean over the last day that the bound assumes: what was
+    /// configured, or more where the exchanges showed more.
+    pub wander: Rate,
     /// Whether the estimator is still warming up.
     pub warming_up: bool,
     /// How the learned time stands to the classic one.

@@ -103,7 +103,7 @@ pub struct VoteResult {
 ///
 /// Where there are trusted servers, these alone decide, by a majority of theirs, and the others are judged by what the
 /// trusted ones leave possible: a server that contradicts it is a falseticker, and the rest vote within it, where every
-/// believed trusted server is on everybody's side.
+/// believed trusted server agrees with all.
 ///
 /// Where the liars are a minority of the deciders and each false interval misses that of at least one honest server,
 /// every truechimer's interval holds the true time. One more server that leaves a majority, and the number that is

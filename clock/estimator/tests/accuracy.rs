@@ -153,5 +153,5 @@ fn the_difference_clock_is_steady_and_its_error_is_stated() {
     let error = (measured.as_seconds() - 1_000.0).abs();
     assert!(error < 1e-4, "{error}");
     assert!(estimate.difference_bound.over(measured).as_seconds() > error);
-    assert!(estimate.difference_bound.as_rate().as_ppm() < 0.6, "{:?}", estimate.difference_bound.as_rate());
+    assert!(estimate.difference_bound.as_rate().as_ppm() < 1.1, "{:?}", estimate.difference_bound.as_rate());
 }

@@ -75,10 +75,22 @@ impl<M: AsRef<PageWords>> Writer<M> {
         let page = memory.as_ref();
         let sequence = words::latest(page, PAGE);
         let wanted = header_words(boot);
-        if (0..wanted.len()).any(|place| wanted.get(place) != Some(&words::load(page, place))) {
+        if !has_header(page, &wanted) {
             format(page, &wanted);
         }
         Writer { memory, sequence }
+    }
+
+    /// Writes the header again if it was damaged. Programs that have mapped the page look at it no more, and are not
+    /// disturbed; others refuse the page until then. Returns whether it was damaged.
+    pub fn mend_header(&mut self, boot: Option<BootId>) -> bool {
+        let page = self.memory.as_ref();
+        let wanted = header_words(boot);
+        let is_damaged = !has_header(page, &wanted);
+        if is_damaged {
+            write_header(page, &wanted);
+        }
+        is_damaged
     }
 
     /// Makes `publication`, of a clock with one server, what readers see. Never waits.
@@ -126,12 +138,20 @@ fn header_words(boot: Option<BootId>) -> [u64; header::CHECK + 1] {
     words
 }
 
+fn has_header(page: &PageWords, header: &[u64]) -> bool {
+    header.iter().enumerate().all(|(place, word)| words::load(page, place) == *word)
+}
+
 /// Empties the page. The magic number goes first and comes last: half a header is not a page.
 fn format(page: &PageWords, header: &[u64]) {
     words::store(page, header::MAGIC, 0);
     words::order_stores();
     words::store(page, header::LATEST, 0);
     words::store(page, header::TAG, 0);
+    write_header(page, header);
+}
+
+fn write_header(page: &PageWords, header: &[u64]) {
     for (place, word) in header.iter().enumerate().skip(1) {
         words::store(page, place, *word);
     }

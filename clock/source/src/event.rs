@@ -71,7 +71,7 @@ rejections! {
     Stratum = "stratum",
     /// The server does not say when it received or answered.
     TimestampMissing = "timestamp-missing",
-    /// The server says that it answered before it received.
+    /// The server says that it answered before it received, by more than its own precision.
     ServerTimesReversed = "server-times-reversed",
     /// The server claims an error above the configured limit.
     RootDistance = "root-distance",
@@ -81,6 +81,32 @@ rejections! {
     StampMissing = "stamp-missing",
     /// By our own stamps the reply arrived before the request left.
     StampsReversed = "stamps-reversed",
+}
+
+impl Rejection {
+    /// Whether the request ended with it, since its own reply or its stamp is of no use. Otherwise a packet was turned
+    /// away that had nothing to do with an open request, which goes on waiting.
+    pub const fn ends_request(self) -> bool {
+        match self {
+            Rejection::Truncated
+            | Rejection::TooLong
+            | Rejection::Version
+            | Rejection::Mode
+            | Rejection::WrongOrigin
+            | Rejection::Duplicate
+            | Rejection::Replayed
+            | Rejection::Late
+            | Rejection::OutOfOrder => false,
+            Rejection::Unsynchronised
+            | Rejection::Stratum
+            | Rejection::TimestampMissing
+            | Rejection::ServerTimesReversed
+            | Rejection::RootDistance
+            | Rejection::NearLeap
+            | Rejection::StampMissing
+            | Rejection::StampsReversed => true,
+        }
+    }
 }
 
 impl fmt::Display for Rejection {

@@ -5,7 +5,7 @@
 //! period.
 
 use crate::Rejection;
-use ffclock_units::{Bound, Moment, Server, ServerIdentity, ServerQuality};
+use ffclock_units::{Bound, Moment, Server, ServerIdentity, ServerQuality, Span};
 use ffclock_wire::{KissCode, Packet};
 
 /// The largest stratum of a synchronised server.
@@ -13,7 +13,7 @@ const STRATUM_MAX: u8 = 15;
 
 /// The content of a usable reply.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim {
+pub(crate) struct ServerClaim {
     pub(crate) server_in: Moment<Server>,
     pub(crate) server_out: Moment<Server>,
     pub(crate) quality: ServerQuality,
@@ -27,7 +27,7 @@ pub(crate) enum Unusable {
 }
 
 /// Reads the claim of a reply; `pivot` selects the era of its times.
-pub(crate) fn examine(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<Claim, Unusable> {
+pub(crate) fn examine(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<ServerClaim, Unusable> {
     // This check comes first, because a refusal fills no other field and may have "unsynchronised" there.
     if let Some(code) = packet.kiss_code() {
         return Err(Unusable::Kiss(code));
@@ -35,7 +35,7 @@ pub(crate) fn examine(packet: &Packet, pivot: Moment<Server>, distance_max: Boun
     read_claim(packet, pivot, distance_max).map_err(Unusable::Rejected)
 }
 
-fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<Claim, Rejection> {
+fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<ServerClaim, Rejection> {
     let leap = packet.leap.announced().ok_or(Rejection::Unsynchronised)?;
     if packet.stratum > STRATUM_MAX {
         return Err(Rejection::Stratum);
@@ -46,13 +46,32 @@ fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Re
     let server_in = packet.receive.to_server(pivot);
     // The first time is the pivot of the second, so that the two never land in different eras.
     let server_out = packet.transmit.to_server(server_in);
-    if server_out < server_in {
-        return Err(Rejection::ServerTimesReversed);
-    }
-    let root_distance = packet.root_distance();
+    let (server_in, server_out, root_distance) = in_order(server_in, server_out, packet)?;
     if root_distance > distance_max {
         return Err(Rejection::RootDistance);
     }
     let identity = ServerIdentity { stratum: packet.stratum, reference_id: packet.reference_id };
-    Ok(Claim { server_in, server_out, quality: ServerQuality { identity, leap, root_distance } })
+    Ok(ServerClaim { server_in, server_out, quality: ServerQuality { identity, leap, root_distance } })
+}
+
+/// The two times in their order, and the server's claim about them.
+///
+/// Below its precision a server fills its times with random bits (RFC 5905, section 6), so one that answers at once may
+/// show them reversed by that much. Both packets then passed within the claim of both times, since the second did not
+/// pass before the first; so both get the middle, and the claim grows by the whole reversal.
+fn in_order(
+    server_in: Moment<Server>,
+    server_out: Moment<Server>,
+    packet: &Packet,
+) -> Result<(Moment<Server>, Moment<Server>, Bound), Rejection> {
+    let claim = packet.root_distance();
+    let reversal = server_in - server_out;
+    if reversal <= Span::ZERO {
+        return Ok((server_in, server_out, claim));
+    }
+    if reversal > packet.precision.as_bound().as_span() {
+        return Err(Rejection::ServerTimesReversed);
+    }
+    let middle = server_in.midpoint(server_out);
+    Ok((middle, middle, claim + Bound::of(reversal)))
 }

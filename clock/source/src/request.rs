@@ -1,7 +1,7 @@
 //! Requests: their nonces, and the last few of them.
 
 use crate::Rejection;
-use crate::reply::Claim;
+use crate::reply::ServerClaim;
 use alloc::collections::VecDeque;
 use ffclock_units::{Moment, Mono, Stamp};
 use ffclock_wire::{HEADER_BYTES, NtpTimestamp, Packet, Version};
@@ -42,17 +42,17 @@ pub struct Transmit {
 
 /// A good reply, and the stamp of its arrival.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    pub(crate) claim: Claim,
+pub(crate) struct AcceptedReply {
+    pub(crate) claim: ServerClaim,
     pub(crate) received: Stamp,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum RequestPhase {
     /// Waits for the reply.
     Waiting,
     /// Has its reply and waits for its sent stamp.
-    Answered(Answer),
+    Answered(AcceptedReply),
     /// Finished: it became an exchange, or the reply was not usable.
     Settled,
     /// Given up at its deadline.
@@ -60,12 +60,12 @@ enum Phase {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct OpenRequest {
     number: u64,
     nonce: Nonce,
     deadline: Moment<Mono>,
     sent: Option<Stamp>,
-    phase: Phase,
+    phase: RequestPhase,
 }
 
 /// How a request ended that was open at its deadline.
@@ -79,7 +79,7 @@ pub(crate) enum Expired {
 /// that arrive too late.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    ring: VecDeque<Request>,
+    ring: VecDeque<OpenRequest>,
     next_number: u64,
 }
 
@@ -103,23 +103,23 @@ impl Requests {
         if self.ring.len() >= Self::KEPT {
             self.ring.pop_front();
         }
-        self.ring.push_back(Request { number, nonce, deadline, sent: None, phase: Phase::Waiting });
+        self.ring.push_back(OpenRequest { number, nonce, deadline, sent: None, phase: RequestPhase::Waiting });
         Transmit { bytes: Packet::request(version, nonce.0).encode(), ticket: Ticket { number, nonce } }
     }
 
     /// The deadline of the open request; `None` when none is open.
     pub(crate) fn deadline(&self) -> Option<Moment<Mono>> {
         let newest = self.ring.back()?;
-        matches!(newest.phase, Phase::Waiting | Phase::Answered(_)).then_some(newest.deadline)
+        matches!(newest.phase, RequestPhase::Waiting | RequestPhase::Answered(_)).then_some(newest.deadline)
     }
 
     /// Gives up the open request if its deadline has passed.
     pub(crate) fn expire(&mut self, now: Moment<Mono>) -> Option<Expired> {
         let newest = self.ring.back_mut().filter(|newest| newest.deadline <= now)?;
         let (phase, expired) = match newest.phase {
-            Phase::Waiting => (Phase::Lost, Expired::Unanswered),
-            Phase::Answered(_) => (Phase::Settled, Expired::WithoutStamp),
-            Phase::Settled | Phase::Lost => return None,
+            RequestPhase::Waiting => (RequestPhase::Lost, Expired::Unanswered),
+            RequestPhase::Answered(_) => (RequestPhase::Settled, Expired::WithoutStamp),
+            RequestPhase::Settled | RequestPhase::Lost => return None,
         };
         newest.phase = phase;
         Some(expired)
@@ -133,31 +133,31 @@ impl Requests {
         let asked = self.ring.iter().rev().find(|request| request.nonce.0 == origin);
         let request = asked.ok_or(Rejection::WrongOrigin)?;
         let mut later = self.ring.iter().filter(|other| other.number > request.number);
-        let is_overtaken = later.any(|other| matches!(other.phase, Phase::Answered(_) | Phase::Settled));
+        let is_overtaken = later.any(|other| matches!(other.phase, RequestPhase::Answered(_) | RequestPhase::Settled));
         Err(match (request.phase, is_overtaken) {
-            (Phase::Waiting, _) => {
+            (RequestPhase::Waiting, _) => {
                 let newest = self.ring.back().map(|newest| newest.number);
                 debug_assert!(newest == Some(request.number), "what is done with the answer is done to the newest");
                 return Ok(());
             }
-            (Phase::Answered(_) | Phase::Settled, false) => Rejection::Duplicate,
-            (Phase::Answered(_) | Phase::Settled, true) => Rejection::Replayed,
-            (Phase::Lost, false) => Rejection::Late,
-            (Phase::Lost, true) => Rejection::OutOfOrder,
+            (RequestPhase::Answered(_) | RequestPhase::Settled, false) => Rejection::Duplicate,
+            (RequestPhase::Answered(_) | RequestPhase::Settled, true) => Rejection::Replayed,
+            (RequestPhase::Lost, false) => Rejection::Late,
+            (RequestPhase::Lost, true) => Rejection::OutOfOrder,
         })
     }
 
     /// The reply to the open request has arrived.
-    pub(crate) fn answer(&mut self, answer: Answer) {
-        self.set_newest(Phase::Answered(answer));
+    pub(crate) fn answer(&mut self, answer: AcceptedReply) {
+        self.set_newest(RequestPhase::Answered(answer));
     }
 
     /// The open request is finished.
     pub(crate) fn settle(&mut self) {
-        self.set_newest(Phase::Settled);
+        self.set_newest(RequestPhase::Settled);
     }
 
-    fn set_newest(&mut self, phase: Phase) {
+    fn set_newest(&mut self, phase: RequestPhase) {
         debug_assert!(self.deadline().is_some(), "a request is open");
         if let Some(newest) = self.ring.back_mut() {
             newest.phase = phase;
@@ -166,7 +166,7 @@ impl Requests {
 
     /// Stores the stamp of a request. A request that is no longer kept needs no stamp.
     pub(crate) fn redeem(&mut self, ticket: Ticket, sent: Stamp) {
-        let of_ticket = |request: &&mut Request| request.number == ticket.number && request.nonce == ticket.nonce;
+        let of_ticket = |request: &&mut OpenRequest| request.number == ticket.number && request.nonce == ticket.nonce;
         if let Some(request) = self.ring.iter_mut().rev().find(of_ticket) {
             debug_assert!(request.sent.is_none(), "a ticket cannot be copied");
             request.sent = Some(sent);
@@ -174,10 +174,10 @@ impl Requests {
     }
 
     /// Finishes the open request and returns its sent stamp and answer, if it has both.
-    pub(crate) fn complete(&mut self) -> Option<(Stamp, Answer)> {
+    pub(crate) fn complete(&mut self) -> Option<(Stamp, AcceptedReply)> {
         let newest = self.ring.back_mut()?;
-        let (Phase::Answered(answer), Some(sent)) = (newest.phase, newest.sent) else { return None };
-        newest.phase = Phase::Settled;
+        let (RequestPhase::Answered(answer), Some(sent)) = (newest.phase, newest.sent) else { return None };
+        newest.phase = RequestPhase::Settled;
         Some((sent, answer))
     }
 }

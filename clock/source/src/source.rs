@@ -3,8 +3,8 @@
 use crate::event::EventQueue;
 use crate::leap::{LeapWatch, is_ambiguous};
 use crate::reach::Reach;
-use crate::reply::{Claim, Unusable, examine};
-use crate::request::{Answer, Expired, Requests};
+use crate::reply::{ServerClaim, Unusable, examine};
+use crate::request::{AcceptedReply, Expired, Requests};
 use crate::schedule::Schedule;
 use crate::statistics::increase;
 use crate::{Event, Nonce, Reachability, Rejection, SourceConfig, Statistics, Ticket, Transmit};
@@ -192,7 +192,7 @@ impl Source {
         self.pivot_at_begin + (now - self.begin)
     }
 
-    fn take_in_claim(&mut self, claim: Claim, received: Stamp) -> Result<(), Rejection> {
+    fn take_in_claim(&mut self, claim: ServerClaim, received: Stamp) -> Result<(), Rejection> {
         self.note_success();
         if let Some(news) = self.leap_watch.observe(claim.quality.leap, claim.server_out) {
             self.emit(news);
@@ -201,13 +201,13 @@ impl Source {
             self.requests.settle();
             return Err(Rejection::NearLeap);
         }
-        self.requests.answer(Answer { claim, received });
+        self.requests.answer(AcceptedReply { claim, received });
         self.complete();
         Ok(())
     }
 
     /// While an inserted second repeats a label, an exchange could be off by a whole second without any sign of it.
-    fn is_near_leap(&self, claim: &Claim) -> bool {
+    fn is_near_leap(&self, claim: &ServerClaim) -> bool {
         let leaps = [self.leap_watch.announced(), self.leaps.announced()];
         leaps
             .into_iter()
@@ -236,7 +236,7 @@ impl Source {
 
     /// Makes an exchange of the open request once it has both its stamp and its reply.
     fn complete(&mut self) {
-        let Some((sent, Answer { claim, received })) = self.requests.complete() else { return };
+        let Some((sent, AcceptedReply { claim, received })) = self.requests.complete() else { return };
         if !received.counter.is_after(sent.counter) {
             self.reject(Rejection::StampsReversed);
             return;

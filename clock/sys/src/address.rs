@@ -19,25 +19,25 @@ const IPV6_LENGTH: usize = size_of::<libc::sockaddr_in6>();
 
 /// How an address begins.
 #[derive(Clone, Copy)]
-enum Head {
+enum AddressHead {
     Family,
     LengthAndFamily,
 }
 
-const HEAD: Head = if cfg!(target_os = "freebsd") { Head::LengthAndFamily } else { Head::Family };
+const HEAD: AddressHead = if cfg!(target_os = "freebsd") { AddressHead::LengthAndFamily } else { AddressHead::Family };
 
-impl Head {
+impl AddressHead {
     const fn encode(self, family: libc::c_int, length: usize) -> [u8; 2] {
         match self {
-            Head::Family => (family as u16).to_ne_bytes(),
-            Head::LengthAndFamily => [length as u8, family as u8],
+            AddressHead::Family => (family as u16).to_ne_bytes(),
+            AddressHead::LengthAndFamily => [length as u8, family as u8],
         }
     }
 
     fn family(self, head: [u8; 2]) -> libc::c_int {
         match self {
-            Head::Family => u16::from_ne_bytes(head).into(),
-            Head::LengthAndFamily => head[1].into(),
+            AddressHead::Family => u16::from_ne_bytes(head).into(),
+            AddressHead::LengthAndFamily => head[1].into(),
         }
     }
 }
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn both_ways_to_begin_an_address_are_known() {
-        assert_eq!(Head::Family.encode(libc::AF_INET, IPV4_LENGTH), (libc::AF_INET as u16).to_ne_bytes());
-        assert_eq!(Head::LengthAndFamily.encode(28, IPV6_LENGTH), [28, 28]);
-        for head in [Head::Family, Head::LengthAndFamily] {
+        assert_eq!(AddressHead::Family.encode(libc::AF_INET, IPV4_LENGTH), (libc::AF_INET as u16).to_ne_bytes());
+        assert_eq!(AddressHead::LengthAndFamily.encode(28, IPV6_LENGTH), [28, 28]);
+        for head in [AddressHead::Family, AddressHead::LengthAndFamily] {
             assert_eq!(head.family(head.encode(libc::AF_INET6, IPV6_LENGTH)), libc::AF_INET6);
         }
     }

@@ -8,8 +8,8 @@
 
 use crate::StampMode;
 use crate::ledger::{Outstanding, SendId};
-use crate::mapper::Mark;
-use crate::stamper::Departure;
+use crate::mapper::PairMark;
+use crate::stamper::DepartureStamp;
 use ffclock_units::{Stamp, StampLocation, StampShift};
 
 /// Why the kernel's stamp of a packet is of no use.
@@ -84,7 +84,7 @@ pub(crate) struct Judge {
     granted: StampMode,
     shifts: StampShifts,
     /// The latest packet sent, where all packets go to one peer: those of the peer are answers.
-    latest: Option<Request>,
+    latest: Option<SentRequest>,
     /// Exchanges in a row without the kernel's stamps, where it agreed to stamp.
     missed: u32,
     shortfall: StampDiscarded,
@@ -92,9 +92,9 @@ pub(crate) struct Judge {
 
 /// A packet sent that an answer may follow.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct SentRequest {
     id: SendId,
-    departure: Departure,
+    departure: DepartureStamp,
     /// The kernel's stamp of it contradicts the order of events.
     is_contradicted: bool,
 }
@@ -116,18 +116,18 @@ impl Judge {
     }
 
     /// The mark that the answer to the latest packet lies after.
-    pub(crate) fn latest_mark(&self) -> Option<Mark> {
+    pub(crate) fn latest_mark(&self) -> Option<PairMark> {
         self.latest.as_ref().and_then(|request| request.departure.mark)
     }
 
     /// A packet was sent to the one peer of the socket: what comes next is taken to answer it.
-    pub(crate) fn ask(&mut self, id: SendId, departure: Departure) -> Option<BestStamp> {
-        self.latest = Some(Request { id, departure, is_contradicted: false });
+    pub(crate) fn ask(&mut self, id: SendId, departure: DepartureStamp) -> Option<BestStamp> {
+        self.latest = Some(SentRequest { id, departure, is_contradicted: false });
         self.send(&departure)
     }
 
     /// A packet was sent. The stamp is here at once where user space alone stamps.
-    pub(crate) fn send(&mut self, departure: &Departure) -> Option<BestStamp> {
+    pub(crate) fn send(&mut self, departure: &DepartureStamp) -> Option<BestStamp> {
         (self.granted == StampMode::User).then(|| self.sent_by_user(departure, StampDiscarded::Missing))
     }
 
@@ -171,7 +171,7 @@ impl Judge {
         Ok(stamp)
     }
 
-    fn sent_by_user(&mut self, departure: &Departure, reason: StampDiscarded) -> BestStamp {
+    fn sent_by_user(&mut self, departure: &DepartureStamp, reason: StampDiscarded) -> BestStamp {
         self.shortfall = reason;
         BestStamp { stamp: self.shifts.user.sent(departure.user), shortfall: Some(reason) }
     }

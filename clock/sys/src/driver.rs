@@ -12,12 +12,12 @@ mod traced;
 use ffclock_counter::CounterId;
 use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter, PacketStamp, layout};
 use ffclock_units::{Counter, Direction, Stamp, Ticks};
-use passages::{Passage, Passages};
+use passages::{DriverPassage, Passages};
 use std::io;
 use traced::Traced;
 
 #[derive(Debug)]
-enum Origin {
+enum PassageSource {
     Trace(Box<Traced>),
     Module {
         device: Ffcounter,
@@ -25,13 +25,13 @@ enum Origin {
     },
     /// What a test says has passed since the last look.
     #[cfg(test)]
-    Scripted(Vec<Passage>),
+    Scripted(Vec<DriverPassage>),
 }
 
 /// Passages of the last moments.
 #[derive(Debug)]
 pub struct DriverStamps {
-    origin: Origin,
+    origin: PassageSource,
     sent: Passages,
     received: Passages,
     /// A second, about, in ticks.
@@ -56,7 +56,7 @@ impl DriverStamps {
     /// remedy.
     pub fn trace(kind: CounterId, period_hertz: f64) -> io::Result<Self> {
         let traced = Traced::start(kind).map_err(io::Error::other)?;
-        Ok(Self::of(Origin::Trace(Box::new(traced)), period_hertz))
+        Ok(Self::of(PassageSource::Trace(Box::new(traced)), period_hertz))
     }
 
     /// Stamps by the kernel module, of packets from and to `ports`.
@@ -74,10 +74,10 @@ impl DriverStamps {
         };
         let device = Ffcounter::open().map_err(io::Error::other)?;
         device.stamp_ports(counter, ports).map_err(io::Error::other)?;
-        Ok(Self::of(Origin::Module { device, counter }, period_hertz))
+        Ok(Self::of(PassageSource::Module { device, counter }, period_hertz))
     }
 
-    fn of(origin: Origin, period_hertz: f64) -> Self {
+    fn of(origin: PassageSource, period_hertz: f64) -> Self {
         let second = Ticks::from_raw(period_hertz as i64);
         let [sent, received] = [Passages::within(second), Passages::within(second)];
         DriverStamps { origin, sent, received, second, tally: DriverTally::default() }
@@ -101,7 +101,7 @@ impl DriverStamps {
         };
         let half = stamp.width.halved();
         let (from, to) = (stamp.counter - half - before, stamp.counter + half + after);
-        let is_like = |passage: &&Passage| ip_length.is_none_or(|length| length == passage.ip_length);
+        let is_like = |passage: &&DriverPassage| ip_length.is_none_or(|length| length == passage.ip_length);
         let found = match direction {
             Direction::Outgoing => self.sent.between(from, to).rfind(is_like),
             Direction::Incoming => {
@@ -126,31 +126,31 @@ impl DriverStamps {
     /// has come.
     pub(crate) fn drain(&mut self, now: Counter) {
         let (sent, received) = (&mut self.sent, &mut self.received);
-        let mut keep = |passage: Passage| match passage.direction {
+        let mut keep = |passage: DriverPassage| match passage.direction {
             Direction::Outgoing => sent.add(passage),
             Direction::Incoming => received.add(passage),
         };
         match &mut self.origin {
             // Without events the stamps of the socket serve, and the tally says so.
-            Origin::Trace(traced) => drop(traced.drain(&mut keep)),
-            Origin::Module { device, counter } => {
+            PassageSource::Trace(traced) => drop(traced.drain(&mut keep)),
+            PassageSource::Module { device, counter } => {
                 let mut room = [PacketStamp::EMPTY; 64];
                 while let Ok(stamps @ [_, ..]) = device.read_stamps(&mut room) {
                     stamps.iter().filter(|stamp| stamp.id == counter.code()).map(passage_of).for_each(&mut keep);
                 }
             }
             #[cfg(test)]
-            Origin::Scripted(passed) => passed.drain(..).for_each(&mut keep),
+            PassageSource::Scripted(passed) => passed.drain(..).for_each(&mut keep),
         }
         self.sent.settle(now);
         self.received.settle(now);
     }
 }
 
-fn passage_of(stamp: &PacketStamp) -> Passage {
+fn passage_of(stamp: &PacketStamp) -> DriverPassage {
     let headers = if stamp.family == 4 { 28 } else { 48 };
     let direction = if stamp.direction == layout::SENT { Direction::Outgoing } else { Direction::Incoming };
-    Passage { counter: Counter::from_raw(stamp.value), direction, ip_length: usize::from(stamp.length) + headers }
+    DriverPassage { counter: Counter::from_raw(stamp.value), direction, ip_length: usize::from(stamp.length) + headers }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ fn checked_size(result: isize) -> io::Result<usize> {
 
 /// Room for the control messages of one packet; the kernel's are aligned to eight bytes.
 #[repr(C, align(8))]
-pub(crate) struct Control(pub(crate) [u8; 256]);
+pub(crate) struct ControlBuffer(pub(crate) [u8; 256]);
 
 /// What `recvmsg` said about one packet, beside its bytes.
 pub(crate) struct Message {
@@ -43,7 +43,7 @@ pub(crate) struct Message {
     pub(crate) address: RawAddress,
     /// Control messages, of which the first `control_length` bytes count.
     #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "no control messages are read there"))]
-    pub(crate) control: Control,
+    pub(crate) control: ControlBuffer,
     /// Bytes of `control`.
     #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "no control messages are read there"))]
     pub(crate) control_length: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Message {
 /// One packet, or one entry of the error queue with `MSG_ERRQUEUE`.
 pub(crate) fn receive_message(fd: BorrowedFd<'_>, buffer: &mut [u8], flags: libc::c_int) -> io::Result<Message> {
     let mut address = RawAddress::empty();
-    let mut control = Control([0; 256]);
+    let mut control = ControlBuffer([0; 256]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: a msghdr is made of integers and pointers, for which zero is a value.
     let mut header: libc::msghdr = unsafe { core::mem::zeroed() };
@@ -83,6 +83,14 @@ pub(crate) fn send_message(fd: BorrowedFd<'_>, bytes: &[u8], to: Option<&RawAddr
     // SAFETY: every pointer in the header points to memory of the stated size that outlives the call; sendmsg only
     // reads from it.
     checked_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) })
+}
+
+/// Where the first hole of a file is: a part that is not stored and reads as zeros; at the end of the file where there
+/// is none. A file system that does not know its holes has none to report.
+pub(crate) fn first_hole(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: the call takes no pointers.
+    let place = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_HOLE) };
+    u64::try_from(place).map_err(|_| io::Error::last_os_error())
 }
 
 /// Sets an option of a socket whose value is an int.
@@ -141,6 +149,13 @@ pub(crate) fn device_addresses() -> io::Result<Vec<(String, RawAddress)>> {
 pub(crate) fn own_user() -> libc::uid_t {
     // SAFETY: the call takes no pointers and always succeeds.
     unsafe { libc::geteuid() }
+}
+
+/// Whether this process, with its effective rights, may make files in a directory.
+pub(crate) fn may_write_into(directory: &core::ffi::CStr) -> bool {
+    let rights = libc::W_OK | libc::X_OK;
+    // SAFETY: the name ends in a zero byte and outlives the call.
+    unsafe { libc::faccessat(libc::AT_FDCWD, directory.as_ptr(), rights, libc::AT_EACCESS) == 0 }
 }
 
 /// Waits for one of `sources`; -1 ms waits without end.

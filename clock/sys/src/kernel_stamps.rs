@@ -16,7 +16,7 @@ pub(crate) use linux::{next_entry, number_packets, of_received, queue_errors};
 /// What the kernel reports about a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "there is no error queue"))]
-pub(crate) enum Entry {
+pub(crate) enum SendReport {
     /// It passed to the driver.
     Sent {
         /// The number of the packet, counted by the socket.

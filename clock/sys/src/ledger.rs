@@ -4,7 +4,7 @@
 //! number with each stamp. Here every packet gets a number of our own that never repeats, and the kernel's is
 //! translated.
 
-use crate::stamper::Departure;
+use crate::stamper::DepartureStamp;
 use std::collections::VecDeque;
 
 /// Names one packet that a socket sent; never used twice by the same socket.
@@ -24,7 +24,7 @@ pub(crate) struct Outstanding {
     pub(crate) id: SendId,
     key: u32,
     /// What was read before it was sent: its stamp lies after.
-    pub(crate) departure: Departure,
+    pub(crate) departure: DepartureStamp,
 }
 
 /// Packets whose stamps have not come yet; the oldest are given up.
@@ -47,7 +47,7 @@ impl Ledger {
     }
 
     /// The id for a packet that was just sent, to be stamped.
-    pub(crate) fn expect(&mut self, departure: Departure) -> SendId {
+    pub(crate) fn expect(&mut self, departure: DepartureStamp) -> SendId {
         let key = self.next_key;
         let id = self.number();
         if self.outstanding.len() == MOST {
@@ -87,7 +87,7 @@ mod tests {
     use ffclock_counter::CounterId;
     use ffclock_units::Period;
 
-    fn departure() -> Departure {
+    fn departure() -> DepartureStamp {
         Stamper::new(CounterId::MonotonicRaw, Period::from_hertz(1e9).unwrap()).depart_for_kernel()
     }
 

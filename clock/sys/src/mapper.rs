@@ -42,7 +42,7 @@ pub(crate) struct Mapper<R> {
     reader: R,
     period: Period,
     /// The marks of the present run, oldest first.
-    marks: VecDeque<Mark>,
+    marks: VecDeque<PairMark>,
     /// How many are remembered.
     remembered: usize,
     /// Where the present run began: what is older was before a step.
@@ -51,35 +51,35 @@ pub(crate) struct Mapper<R> {
     /// of either side.
     shown_before: Option<Moment<Utc>>,
     anchor: Pair,
-    drift: Drift,
+    drift: SystemClockRate,
 }
 
 /// A pair, and what was known of the system clock's rate when it was read. What happens later is judged by that rate:
 /// one that was measured across a step would hide the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Mark {
+pub(crate) struct PairMark {
     pair: Pair,
-    drift: Drift,
+    drift: SystemClockRate,
 }
 
 /// The rate of the system clock against the nominal period, and its largest error as long as the slewing does not
 /// change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Drift {
+struct SystemClockRate {
     rate: Rate,
     error: Rate,
 }
 
-const NO_DRIFT_KNOWN: Drift = Drift { rate: Rate::ZERO, error: SLEW };
+const NO_DRIFT_KNOWN: SystemClockRate = SystemClockRate { rate: Rate::ZERO, error: SLEW };
 
 /// Two marks around a stamp, and those beyond them.
 #[derive(Clone, Copy, Debug)]
 struct Around {
-    before: Mark,
-    after: Mark,
+    before: PairMark,
+    after: PairMark,
     /// The mark before `before`; `None` where the stamp is known to be later than `before`.
-    previous: Option<Mark>,
-    next: Option<Mark>,
+    previous: Option<PairMark>,
+    next: Option<PairMark>,
 }
 
 impl<R: PairReader> Mapper<R> {
@@ -87,7 +87,7 @@ impl<R: PairReader> Mapper<R> {
     pub(crate) fn new(mut reader: R, period: Period) -> Self {
         let drift = NO_DRIFT_KNOWN;
         let first = reader.read_pair();
-        let marks = [Mark { pair: first, drift }].into();
+        let marks = [PairMark { pair: first, drift }].into();
         Mapper {
             reader,
             period,
@@ -112,7 +112,7 @@ impl<R: PairReader> Mapper<R> {
     }
 
     /// Reads a pair: before a packet is sent, and whenever a limit for stamps is of use.
-    pub(crate) fn mark(&mut self) -> Mark {
+    pub(crate) fn mark(&mut self) -> PairMark {
         self.read_on().0
     }
 
@@ -121,7 +121,7 @@ impl<R: PairReader> Mapper<R> {
     ///
     /// # Errors
     /// When the stamp cannot be trusted.
-    pub(crate) fn map_sent(&mut self, stamped: Moment<Utc>, before: Mark) -> Result<Stamp, StampDiscarded> {
+    pub(crate) fn map_sent(&mut self, stamped: Moment<Utc>, before: PairMark) -> Result<Stamp, StampDiscarded> {
         self.read_on();
         if self.begin.is_after(before.pair.counter) {
             return Err(StampDiscarded::ClockStepped);
@@ -136,7 +136,11 @@ impl<R: PairReader> Mapper<R> {
     ///
     /// # Errors
     /// When the stamp cannot be trusted.
-    pub(crate) fn map_received(&mut self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Stamp, StampDiscarded> {
+    pub(crate) fn map_received(
+        &mut self,
+        stamped: Moment<Utc>,
+        since: Option<PairMark>,
+    ) -> Result<Stamp, StampDiscarded> {
         let (now, has_stepped) = self.read_on();
         if has_stepped || self.may_be_of_last_run(stamped, &now) {
             return Err(StampDiscarded::ClockStepped);
@@ -147,13 +151,13 @@ impl<R: PairReader> Mapper<R> {
     }
 
     /// Whether a stamp from before a step back could look like this one.
-    fn may_be_of_last_run(&self, stamped: Moment<Utc>, now: &Mark) -> bool {
+    fn may_be_of_last_run(&self, stamped: Moment<Utc>, now: &PairMark) -> bool {
         let waited = self.period * (now.pair.counter - self.begin);
         waited <= LONGEST_WAIT && self.shown_before.is_some_and(|shown| stamped <= shown)
     }
 
     /// Makes a mark and says whether the system clock was stepped since the one before.
-    fn read_on(&mut self) -> (Mark, bool) {
+    fn read_on(&mut self) -> (PairMark, bool) {
         let pair = self.reader.read_pair();
         let watch = self.reader.watch();
         if watch == Watch::Set {
@@ -166,12 +170,12 @@ impl<R: PairReader> Mapper<R> {
         }
         self.learn_drift(&pair);
         let drift = if watch == Watch::Blind { NO_DRIFT_KNOWN } else { self.drift };
-        let mark = Mark { pair, drift };
+        let mark = PairMark { pair, drift };
         self.remember(mark);
         (mark, false)
     }
 
-    fn begin_run(&mut self, pair: Pair) -> Mark {
+    fn begin_run(&mut self, pair: Pair) -> PairMark {
         self.shown_before = self.marks.back().map(|last| {
             let passed = self.period * (pair.counter - last.pair.counter);
             last.pair.system + passed + part(passed, SLEW) + self.reading_error(&last.pair, &pair)
@@ -179,12 +183,12 @@ impl<R: PairReader> Mapper<R> {
         self.begin = pair.counter;
         self.anchor = pair;
         self.drift = NO_DRIFT_KNOWN;
-        let mark = Mark { pair, drift: self.drift };
+        let mark = PairMark { pair, drift: self.drift };
         self.marks = [mark].into();
         mark
     }
 
-    fn remember(&mut self, mark: Mark) {
+    fn remember(&mut self, mark: PairMark) {
         let before_newest = self.marks.len().checked_sub(2).and_then(|index| self.marks.get(index));
         if before_newest.is_some_and(|older| self.period * (mark.pair.counter - older.pair.counter) < CLOSE) {
             self.marks.pop_back();
@@ -217,7 +221,7 @@ impl<R: PairReader> Mapper<R> {
         }
         let error = ratio(self.reading_error(&self.anchor, pair), passed);
         if passed >= RATE_OVER || error < self.drift.error {
-            self.drift = Drift { rate: ratio(gained, passed), error };
+            self.drift = SystemClockRate { rate: ratio(gained, passed), error };
         }
         if passed >= RATE_OVER {
             self.anchor = *pair;
@@ -225,13 +229,13 @@ impl<R: PairReader> Mapper<R> {
     }
 
     /// The largest step between two marks that would have gone unnoticed.
-    fn doubt(&self, before: &Mark, after: &Mark) -> Span {
+    fn doubt(&self, before: &PairMark, after: &PairMark) -> Span {
         let (passed, gained) = self.compare(&before.pair, &after.pair);
         (gained - scaled(passed, before.drift.rate)).abs() + part(passed, before.drift.error)
     }
 
     /// The nearest marks on both sides of a stamp.
-    fn around(&self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Around, StampDiscarded> {
+    fn around(&self, stamped: Moment<Utc>, since: Option<PairMark>) -> Result<Around, StampDiscarded> {
         // Marks are in the order of time; of those before the stamp the last two matter.
         let first = match since {
             Some(since) => self.marks.partition_point(|mark| !mark.pair.counter.is_after(since.pair.counter)),
@@ -256,9 +260,9 @@ impl<R: PairReader> Mapper<R> {
 
     /// The newest mark, where the counter has not moved since `since`: then it is not later by the counter, and yet may
     /// be after the stamp.
-    fn of_one_reading(&self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Mark, StampDiscarded> {
+    fn of_one_reading(&self, stamped: Moment<Utc>, since: Option<PairMark>) -> Result<PairMark, StampDiscarded> {
         let newest = self.marks.back().filter(|newest| newest.pair.system >= stamped);
-        let is_same = |newest: &&Mark| since.is_some_and(|since| newest.pair.counter == since.pair.counter);
+        let is_same = |newest: &&PairMark| since.is_some_and(|since| newest.pair.counter == since.pair.counter);
         newest.filter(is_same).copied().ok_or(StampDiscarded::AfterReading)
     }
 

@@ -1,4 +1,8 @@
-//! Where things are kept on this kind of system (hier(7)).
+//! Where things are kept on this kind of system (hier(7)), and by an ordinary user (XDG Base Directory Specification).
+
+use crate::ffi;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The page of shared memory.
 pub const PAGE: &str = if BSD { "/var/run/ffclock/page" } else { "/run/ffclock/page" };
@@ -12,4 +16,40 @@ pub const CALIBRATION: &str =
 /// The daemon's configuration.
 pub const CONFIGURATION: &str = if BSD { "/usr/local/etc/ffclock/ffclockd.toml" } else { "/etc/ffclock/ffclockd.toml" };
 
+/// Below the directories of an ordinary user (`$XDG_RUNTIME_DIR`, `$XDG_STATE_HOME`): the directory of this program.
+pub const OF_USER: &str = "ffclock";
+/// The page in the directory of an ordinary user.
+pub const PAGE_NAME: &str = "page";
+/// The control socket: beside the page.
+pub const CONTROL_NAME: &str = "control";
+
 const BSD: bool = cfg!(target_os = "freebsd");
+
+/// Whether this process may write into `directory`, or may make it where it is missing.
+pub fn may_write_below(directory: &Path) -> bool {
+    let there = directory.ancestors().find(|above| above.exists() || above.as_os_str().is_empty());
+    let name = there.map_or(&b"."[..], |there| match there.as_os_str().as_bytes() {
+        b"" => b".",
+        name => name,
+    });
+    std::ffi::CString::new(name).is_ok_and(|name| ffi::may_write_into(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_may_be_written_is_found_at_the_nearest_directory_that_is_there() {
+        let own = std::env::temp_dir();
+        assert!(may_write_below(&own) && may_write_below(&own.join("not/yet/there")));
+        let closed = own.join(format!("ffclock-closed-{}", std::process::id()));
+        std::fs::create_dir(&closed).unwrap();
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o555)).unwrap();
+        let is_root = ffi::own_user() == 0;
+        assert_eq!(may_write_below(&closed.join("below")), is_root);
+        std::fs::remove_dir(&closed).unwrap();
+        assert!(!may_write_below(Path::new("/proc/version/below")), "a file is no directory");
+    }
+}

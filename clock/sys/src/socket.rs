@@ -11,9 +11,9 @@
 use crate::address::RawAddress;
 use crate::best::Judge;
 use crate::ffi::{self, Message};
-use crate::kernel_stamps::{self, Entry};
+use crate::kernel_stamps::{self, SendReport};
 use crate::ledger::{Ledger, SendId};
-use crate::stamper::{Arrival, Departure};
+use crate::stamper::{Arrival, DepartureStamp};
 use crate::{BestStamp, StampDiscarded, StampQuality, StampShifts, Stamper};
 use ffclock_units::{Moment, Stamp, Utc};
 use std::io;
@@ -271,7 +271,7 @@ impl StampedSocket {
         }
     }
 
-    fn sent(&mut self, departure: Departure) -> Sent {
+    fn sent(&mut self, departure: DepartureStamp) -> Sent {
         let id = match self.mode() {
             StampMode::Kernel => self.ledger.expect(departure),
             StampMode::User => self.ledger.number(),
@@ -320,8 +320,8 @@ impl StampedSocket {
     fn next_queued(&mut self, stamper: &mut Stamper) -> Option<SocketEvent> {
         while let Some(entry) = kernel_stamps::next_entry(self.socket.as_fd()) {
             match entry {
-                Entry::Unreachable { errno, reporter } => return Some(unreachable(errno, reporter)),
-                Entry::Sent { number, stamped } => {
+                SendReport::Unreachable { errno, reporter } => return Some(unreachable(errno, reporter)),
+                SendReport::Sent { number, stamped } => {
                     if let Some(transmitted) = self.transmitted(number, stamped, stamper) {
                         return Some(SocketEvent::Transmitted(transmitted));
                     }

@@ -9,7 +9,7 @@
 //! a packet's stamps is the best, and why it is no better one, the socket says ([`BestStamp`](crate::BestStamp)): it
 //! knows what was sent to whom.
 
-use crate::mapper::{Mapper, Mark};
+use crate::mapper::{Mapper, PairMark};
 use crate::{DriverStamps, DriverTally, PairReader, StampDiscarded, SystemPairs};
 use ffclock_counter::CounterId;
 use ffclock_units::{Direction, Moment, Period, Span, Stamp, StampLocation, Ticks, Utc};
@@ -25,11 +25,11 @@ pub struct Stamper {
 
 /// What was read right before a packet was handed over.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Departure {
+pub(crate) struct DepartureStamp {
     /// By user space.
     pub(crate) user: Stamp,
     /// The kernel's stamp lies after this; `None` where the kernel does not stamp.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Option<PairMark>,
 }
 
 /// A packet that was taken over.
@@ -40,7 +40,7 @@ pub(crate) struct Arrival {
     /// Its length with the IP header.
     pub(crate) ip_length: usize,
     /// What the packet is taken to answer.
-    pub(crate) answers: Option<Mark>,
+    pub(crate) answers: Option<PairMark>,
 }
 
 impl Stamper {
@@ -68,18 +68,18 @@ impl Stamper {
 
     /// A packet is handed over right after this. Its own stamp of user space is the last thing that is read: the packet
     /// leaves later, and what passes until then counts as part of its way.
-    pub(crate) fn depart_for_kernel(&mut self) -> Departure {
+    pub(crate) fn depart_for_kernel(&mut self) -> DepartureStamp {
         if let Some(driver) = &mut self.driver {
             // Room for the passage of this packet.
             driver.drain(self.mapper.read_counter());
         }
         let mark = Some(self.mapper.mark());
-        Departure { user: self.now(), mark }
+        DepartureStamp { user: self.now(), mark }
     }
 
     /// As [`depart_for_kernel`](Self::depart_for_kernel), where the kernel does not stamp.
-    pub(crate) fn depart(&mut self) -> Departure {
-        Departure { user: self.now(), mark: None }
+    pub(crate) fn depart(&mut self) -> DepartureStamp {
+        DepartureStamp { user: self.now(), mark: None }
     }
 
     /// The stamp of user space for a packet that was taken over right before this: it came earlier, and the rest counts
@@ -95,7 +95,7 @@ impl Stamper {
     pub(crate) fn sent(
         &mut self,
         stamped: Option<Moment<Utc>>,
-        departure: &Departure,
+        departure: &DepartureStamp,
     ) -> Result<Stamp, StampDiscarded> {
         let (stamped, mark) = stamped.zip(departure.mark).ok_or(StampDiscarded::Missing)?;
         let stamp = self.mapper.map_sent(stamped, mark)?;

@@ -91,7 +91,9 @@ fn two_writers_are_one_too_many() {
 fn a_file_of_another_size_is_refused_by_readers_and_replaced_by_the_writer() {
     let scratch = Scratch::new("size");
     for size in [0, 4095, 4097] {
-        let path = scratch.put(&vec![1; size]);
+        let mut old = vec![1; size];
+        old.iter_mut().zip(b"ffclock\0").for_each(|(byte, mark)| *byte = *mark);
+        let path = scratch.put(&old);
         let Err(PageFileError::Size { found, .. }) = SharedPageReader::open(&path) else {
             panic!("{size} bytes mapped")
         };
@@ -99,6 +101,79 @@ fn a_file_of_another_size_is_refused_by_readers_and_replaced_by_the_writer() {
         let page = SharedPage::create(&path).unwrap();
         assert!(page.words().iter().all(|word| word.load(Ordering::Relaxed) == 0));
         assert!(SharedPageReader::open(&path).is_ok());
+    }
+}
+
+#[test]
+fn a_file_that_is_no_page_is_never_replaced() {
+    let scratch = Scratch::new("foreign");
+    for text in ["precious", "ffclock", "ffclock keeps time\n"] {
+        let path = scratch.put(text.as_bytes());
+        assert!(matches!(SharedPage::create(&path), Err(PageFileError::Foreign(_))));
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_hole_is_not_mapped_by_readers_and_filled_by_the_writer() {
+    let scratch = Scratch::new("hole");
+    let path = scratch.put(b"");
+    File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
+    assert!(matches!(SharedPageReader::open(&path), Err(PageFileError::Hole(_))));
+    drop(SharedPage::create(&path).unwrap());
+    assert!(fs::metadata(&path).unwrap().blocks() > 0);
+    assert!(SharedPageReader::open(&path).is_ok());
+}
+
+#[test]
+fn a_page_that_was_removed_replaced_or_cut_off_is_noticed() {
+    let scratch = Scratch::new("place");
+    let path = scratch.path();
+    let page = SharedPage::create(&path).unwrap();
+    assert!(page.is_at(&path));
+    File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+    assert!(!page.is_at(&path));
+    let page = SharedPage::create(&path).unwrap();
+    assert!(page.is_at(&path), "made again while the old one is still held");
+    fs::write(path.with_extension("other"), [0; 4096]).unwrap();
+    fs::rename(path.with_extension("other"), &path).unwrap();
+    assert!(!page.is_at(&path));
+    fs::remove_file(&path).unwrap();
+    assert!(!page.is_at(&path));
+    assert!(SharedPage::create(&path).unwrap().is_at(&path));
+}
+
+/// In a mount namespace of the test's own, run by this same test binary: a full file system, in which a page with a
+/// hole would end the process by SIGBUS.
+#[test]
+fn a_full_file_system_is_an_error_and_not_the_end() {
+    const PLACE: &str = "FFCLOCK_TEST_FULL";
+    if let Some(directory) = std::env::var_os(PLACE) {
+        let directory = Path::new(&directory);
+        assert!(matches!(SharedPage::create(&directory.join("new")), Err(PageFileError::NoSpace(_))));
+        assert!(matches!(SharedPage::create(&directory.join("hole")), Err(PageFileError::NoSpace(_))));
+        assert!(matches!(SharedPageReader::open(&directory.join("hole")), Err(PageFileError::Hole(_))));
+        assert_eq!(fs::read_dir(directory).unwrap().count(), 2, "nothing is left behind");
+        return;
+    }
+    let scratch = Scratch::new("full");
+    let script = "mount -t tmpfs -o size=8k none \"$0\" || exit 77
+        truncate -s 4096 \"$0/hole\"
+        dd if=/dev/zero of=\"$0/fill\" bs=4096 count=2 2>/dev/null
+        exec \"$1\" --exact a_full_file_system_is_an_error_and_not_the_end";
+    let output = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
+        .arg(&scratch.0)
+        .arg(std::env::current_exe().unwrap())
+        .env(PLACE, &scratch.0)
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {}
+        Ok(output) if output.status.code() == Some(77) || output.stderr.starts_with(b"unshare:") => {
+            println!("SKIP: no mount of the test's own: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(output) => panic!("{:?} {}", output.status, String::from_utf8_lossy(&output.stdout)),
+        Err(error) => println!("SKIP: unshare(1) is missing: {error}"),
     }
 }
 
@@ -123,7 +198,7 @@ fn only_regular_files_are_pages() {
 fn the_writer_follows_no_link_and_the_reader_does() {
     let scratch = Scratch::new("link");
     let target = scratch.0.join("target");
-    File::create(&target).unwrap().set_len(4096).unwrap();
+    fs::write(&target, [0; 4096]).unwrap();
     fs::create_dir_all(scratch.path().parent().unwrap()).unwrap();
     symlink(&target, scratch.path()).unwrap();
     assert!(matches!(SharedPage::create(&scratch.path()), Err(PageFileError::NotAFile(_))));

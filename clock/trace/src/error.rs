@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Where in a trace something is wrong; lines and records count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TracePlace {
     /// The header.
     Header,
     /// This line of the (uncompressed) text.
@@ -16,12 +16,12 @@ pub enum Place {
     Record(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TracePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Header => f.write_str("header"),
-            Place::Line(number) => write!(f, "line {number}"),
-            Place::Record(number) => write!(f, "record {number}"),
+            TracePlace::Header => f.write_str("header"),
+            TracePlace::Line(number) => write!(f, "line {number}"),
+            TracePlace::Record(number) => write!(f, "record {number}"),
         }
     }
 }
@@ -41,7 +41,7 @@ pub enum TraceError {
     #[error("{place}: cannot read on: {source}")]
     Read {
         /// The place that reading had reached.
-        place: Place,
+        place: TracePlace,
         /// The error of the reader or of the system.
         source: io::Error,
     },
@@ -52,7 +52,7 @@ pub enum TraceError {
     #[error("{place}: {fault}")]
     Row {
         /// The row.
-        place: Place,
+        place: TracePlace,
         /// The fault of the row.
         fault: Fault,
     },
@@ -128,6 +128,9 @@ pub enum Fault {
     /// There is nothing in the file.
     #[error("the file is empty")]
     Empty,
+    /// What decides the format of a file holds remarks alone.
+    #[error("the first 64 KiB of the file hold nothing but remarks")]
+    RemarksOnly,
 }
 
 /// Why a cell does not fit its column.
@@ -176,7 +179,7 @@ mod tests {
     #[test]
     fn messages_name_the_place_and_the_text() {
         let fault = Fault::Cell { column: "Tb", why: DecimalFault::NotANumber.into(), text: "12x".into() };
-        let error = TraceError::Row { place: Place::Line(7), fault };
+        let error = TraceError::Row { place: TracePlace::Line(7), fault };
         assert_eq!(error.to_string(), "line 7: Tb: not a decimal number: \"12x\"");
         assert!(error.is_one_row());
         assert!(!TraceError::File(Fault::Empty).is_one_row());

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Cursor, Read};
 mod zstd;
 
 /// A stream of bytes whose first bytes are known.
-pub(crate) type Input = BufReader<Box<dyn Read>>;
+pub(crate) type TraceInput = BufReader<Box<dyn Read>>;
 
 /// The size of one read [bytes].
 const BLOCK: usize = 256 * 1024;
@@ -17,7 +17,7 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Uncompresses `stream` if it begins like gzip or zstd; returns it with its first bytes.
-pub(crate) fn open(stream: Box<dyn Read>) -> io::Result<(Input, Vec<u8>)> {
+pub(crate) fn open(stream: Box<dyn Read>) -> io::Result<(TraceInput, Vec<u8>)> {
     let (stream, magic) = peeked(stream, 4)?;
     let plain: Box<dyn Read> = if magic.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(stream))

@@ -25,7 +25,7 @@ mod servers;
 mod sniff;
 
 pub use csv::CsvWriter;
-pub use error::{Fault, Place, TraceError};
+pub use error::{Fault, TraceError, TracePlace};
 pub use header::TraceHeader;
 pub use native::Recorder;
 pub use reader::TraceReader;

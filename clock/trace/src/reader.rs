@@ -3,11 +3,11 @@
 use crate::csv::CsvParser;
 use crate::error::{Fault, TraceError};
 use crate::import::{ChronyParser, RadclockParser, RawstatsParser};
-use crate::input::{self, Input};
-use crate::lines::Lines;
+use crate::input::{self, TraceInput};
+use crate::lines::LineReader;
 use crate::native::NativeReader;
 use crate::sniff::{Format, sniff};
-use crate::{Place, ServerIndex, TraceHeader, TraceRow};
+use crate::{ServerIndex, TraceHeader, TracePlace, TraceRow};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub(crate) trait LineParser {
 }
 
 enum Decoder {
-    Native(NativeReader<Input>),
-    Text(Lines<Input>, Box<dyn LineParser>),
+    Native(NativeReader<TraceInput>),
+    Text(LineReader<TraceInput>, Box<dyn LineParser>),
 }
 
 /// Hands out the rows of a trace, one at a time.
@@ -63,7 +63,8 @@ impl TraceReader {
     /// # Errors
     /// As for [`open`](TraceReader::open).
     pub fn from_reader(stream: Box<dyn Read>) -> Result<Self, TraceError> {
-        let (input, head) = input::open(stream).map_err(|source| TraceError::Read { place: Place::Header, source })?;
+        let (input, head) =
+            input::open(stream).map_err(|source| TraceError::Read { place: TracePlace::Header, source })?;
         let format = sniff(&head).map_err(TraceError::File)?;
         let (decoder, header) = decoder(format, input)?;
         Ok(TraceReader { header, format, decoder, finished: false })
@@ -99,12 +100,12 @@ impl TraceReader {
     }
 }
 
-fn decoder(format: Format, input: Input) -> Result<(Decoder, TraceHeader), TraceError> {
+fn decoder(format: Format, input: TraceInput) -> Result<(Decoder, TraceHeader), TraceError> {
     if format == Format::Native {
         let (reader, header) = NativeReader::new(input)?;
         return Ok((Decoder::Native(reader), header));
     }
-    let mut lines = Lines::new(input);
+    let mut lines = LineReader::new(input);
     let (parser, header): (Box<dyn LineParser>, TraceHeader) = match format {
         Format::Csv => {
             let (parser, header) = CsvParser::new(&mut lines)?;
@@ -119,7 +120,10 @@ fn decoder(format: Format, input: Input) -> Result<(Decoder, TraceHeader), Trace
 
 /// The next row of a text; `None` at the end.
 #[inline]
-fn next_line_row(lines: &mut Lines<Input>, parser: &mut dyn LineParser) -> Result<Option<TraceRow>, TraceError> {
+fn next_line_row(
+    lines: &mut LineReader<TraceInput>,
+    parser: &mut dyn LineParser,
+) -> Result<Option<TraceRow>, TraceError> {
     while lines.advance()? {
         let line = lines.line();
         if line.is_empty() {

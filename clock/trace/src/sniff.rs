@@ -48,7 +48,7 @@ pub(crate) fn sniff(head: &[u8]) -> Result<Format, Fault> {
     if first.starts_with(b"===") || first.starts_with(b"Date (UTC)") {
         return Ok(Format::Chrony);
     }
-    let first = std::iter::once(first).chain(lines).find(|line| !line.starts_with(b"#")).ok_or(Fault::Empty)?;
+    let first = std::iter::once(first).chain(lines).find(|line| !line.starts_with(b"#")).ok_or(Fault::RemarksOnly)?;
     of_line(first).ok_or_else(|| Fault::Format(shortened(first)))
 }
 
@@ -103,6 +103,7 @@ mod tests {
     fn anything_else_is_shown_back() {
         assert_eq!(sniff(b"hello world\n"), Err(Fault::Format("hello world".into())));
         assert_eq!(sniff(b" \n\n"), Err(Fault::Empty));
+        assert_eq!(sniff(&b"# a remark\n".repeat(6000)), Err(Fault::RemarksOnly));
         assert!(matches!(sniff(b"1,2,3,4\n"), Err(Fault::Format(_))));
     }
 }

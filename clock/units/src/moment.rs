@@ -75,6 +75,20 @@ impl<S> Moment<S> {
         (self.since_origin.units() >> 64) as i64
     }
 
+    /// Year, month and day of the proleptic Gregorian calendar. Years are counted from March, so that the leap day is
+    /// the last of its year; 400 such years always have 146 097 days.
+    pub fn civil_date(self) -> (i64, i64, i64) {
+        let from_march_0000 = self.whole_seconds().div_euclid(86_400) + 719_468;
+        let era = from_march_0000.div_euclid(146_097);
+        let day_of_era = from_march_0000.rem_euclid(146_097);
+        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+    }
+
     /// The moment in the middle between two, exact to 2^-64 s.
     #[must_use]
     pub fn midpoint(self, other: Self) -> Self {

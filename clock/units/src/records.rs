@@ -121,9 +121,12 @@ pub struct Estimate {
     pub uncertainty: StandardUncertainty,
     /// How fast `uncertainty` grows away from `counter`.
     pub uncertainty_growth: GrowthRate,
-    /// The largest possible error at `counter`, as long as the server's own claim is true.
+    /// The largest possible error at `counter`, as long as the claims that it rests on are true (the server's own, or, of
+    /// several servers, those of the believed ones) and the counter's rate moves no more than was assumed (`wander`,
+    /// `nominal_error`).
     pub bound: Bound,
-    /// How fast `bound` grows away from `counter`.
+    /// How fast `bound` grows away from `counter`. Before `counter` that holds as long as the mean rate between the two
+    /// lay in the range that is proven for the present one (docs/algorithm/classic.md, "Before the last exchange").
     pub bound_growth: GrowthRate,
     /// The long-term period: the difference clock measures intervals with it.
     pub difference_period: Period,
@@ -195,7 +198,7 @@ pub struct TaiReading {
     pub time: Moment<Tai>,
     /// The standard uncertainty of `time`.
     pub uncertainty: StandardUncertainty,
-    /// The largest possible error of `time`, as long as the server's own claim is true.
+    /// The largest possible error of `time`, on the premises of the estimate's bound.
     pub bound: Bound,
     /// How far this may be trusted.
     pub status: Status,
@@ -276,7 +279,8 @@ pub struct Reading {
     pub time: Moment<Utc>,
     /// The standard uncertainty of `time`.
     pub uncertainty: StandardUncertainty,
-    /// The largest possible error, as long as the server's own claim is true.
+    /// The largest possible error, as long as no believed server is false by less than the others can see and the
+    /// counter's rate moves no more than was assumed (`wander`, `nominal_error`).
     pub bound: Bound,
     /// How far this may be trusted.
     pub status: Status,

@@ -12,7 +12,7 @@ mod stability;
 pub(crate) mod stress;
 mod watch;
 
-use crate::Global;
+use crate::GlobalOptions;
 use crate::failure::Failure;
 
 /// Options of `ffclock-lab counters`.
@@ -27,12 +27,12 @@ Without a subcommand, lists what this machine has and which counter ffclock woul
 are described in docs/counters.md; `make figures-counters` draws them beside the papers' figures.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    part: Option<Part>,
+    part: Option<CountersCommand>,
 }
 
 /// The instruments, a subcommand each.
 #[derive(clap::Subcommand)]
-enum Part {
+enum CountersCommand {
     /// Measure how long it takes to read each counter, in each way there is
     Latency(latency::Args),
     /// Measure how steadily the counters run, against one another and a reference
@@ -46,13 +46,13 @@ enum Part {
 }
 
 /// Runs an instrument.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match &args.part {
         None => list::run(global),
-        Some(Part::Latency(args)) => latency::run(global, args),
-        Some(Part::Stability(args)) => stability::run(global, args),
-        Some(Part::Clock(args)) => clock::run(global, args),
-        Some(Part::Watch(args)) => watch::run(global, args),
-        Some(Part::Show(args)) => show::run(global, args),
+        Some(CountersCommand::Latency(args)) => latency::run(global, args),
+        Some(CountersCommand::Stability(args)) => stability::run(global, args),
+        Some(CountersCommand::Clock(args)) => clock::run(global, args),
+        Some(CountersCommand::Watch(args)) => watch::run(global, args),
+        Some(CountersCommand::Show(args)) => show::run(global, args),
     }
 }

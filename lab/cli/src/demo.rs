@@ -7,16 +7,16 @@ mod table;
 
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
-use crate::{Global, algorithm};
+use crate::{GlobalOptions, algorithm};
 use ffclock_client::Clock;
 use ffclock_counter::CounterId;
 use ffclock_estimator::Algorithm;
-use ffclock_replay::{Figure, LiveRun, Schedule, bound_held, set_goals};
+use ffclock_replay::{Figure, LiveRun, LiveSchedule, bound_held, set_goals};
 use ffclock_trace::TraceReader;
 use ffclock_units::{Rate, Span};
-use sampler::Observed;
+use sampler::ObservedClock;
 use serde::Serialize;
-use stage::{Plan, Reference, Server, Stage, Stamps};
+use stage::{DemoStage, ServerProgram, StagePlan, StampingDaemon, TruthSource};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,30 +74,30 @@ const PAGE_PATIENCE_S: f64 = 10.0;
 const WARM_UP_S: f64 = 30.0;
 
 #[derive(Serialize)]
-struct Event {
+struct DemoEvent {
     t_s: f64,
     duration_s: f64,
     text: &'static str,
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct DemoSummary<'a> {
     title: &'static str,
     conditions: String,
     warm_up_s: f64,
     figures: &'a [Figure],
-    events: Vec<Event>,
+    events: Vec<DemoEvent>,
     bound_held: bool,
 }
 
 /// Runs the demonstration.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let output = prepare_output(&args.output)?;
     let reference = reference(args)?;
     let server = server(args)?;
-    let plan = Plan { directory: &output, reference, server, estimator: args.estimator, poll: args.poll };
-    let mut stage = Stage::set(&plan)?;
-    let schedule = Schedule {
+    let plan = StagePlan { directory: &output, reference, server, estimator: args.estimator, poll: args.poll };
+    let mut stage = DemoStage::set(&plan)?;
+    let schedule = LiveSchedule {
         warm_until: WARM_UP_S,
         cut_at: args.before,
         back_at: args.before + args.cut,
@@ -115,19 +115,19 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     observe(&mut observed, &mut stage, &reference, &schedule)?;
     let runs = observed.map(|observed| observed.run);
     let mut figures = runs[0].figures(&schedule);
-    if plan.server == Server::Embedded {
+    if plan.server == ServerProgram::Embedded {
         set_goals(&mut figures);
     }
     figures.extend(runs[1].figures(&schedule));
     figures.push(resident_memory(&stage));
     stage.finish();
     let held = bound_held(&runs);
-    let summary = Summary {
+    let summary = DemoSummary {
         title: "ffclock against the known truth",
         conditions,
         warm_up_s: WARM_UP_S,
         figures: &figures,
-        events: vec![Event { t_s: schedule.cut_at, duration_s: args.cut, text: "server cut off" }],
+        events: vec![DemoEvent { t_s: schedule.cut_at, duration_s: args.cut, text: "server cut off" }],
         bound_held: held,
     };
     write_results(&output, &runs, &summary)?;
@@ -138,7 +138,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 
 fn prepare_output(path: &Path) -> Result<PathBuf, Failure> {
     fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    for stamps in [Stamps::Kernel, Stamps::User] {
+    for stamps in [StampingDaemon::Kernel, StampingDaemon::User] {
         // The page of an earlier run would serve until the daemon's first estimate, and it is about another truth.
         let page = stage::page_path(path, stamps);
         if page.exists() {
@@ -152,23 +152,23 @@ fn prepare_output(path: &Path) -> Result<PathBuf, Failure> {
     Ok(fs::canonicalize(path)?)
 }
 
-fn server(args: &Args) -> Result<Server, Failure> {
+fn server(args: &Args) -> Result<ServerProgram, Failure> {
     // Links are not resolved: a wrapper may depend on the name by which it is called.
     let program = |path: &Path| std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()));
     Ok(match (&args.chronyd, &args.ntpd) {
-        (Some(path), _) => Server::Chronyd(program(path)?),
-        (None, Some(path)) => Server::Ntpd(program(path)?),
-        (None, None) => Server::Embedded,
+        (Some(path), _) => ServerProgram::Chronyd(program(path)?),
+        (None, Some(path)) => ServerProgram::Ntpd(program(path)?),
+        (None, None) => ServerProgram::Embedded,
     })
 }
 
-fn reference(args: &Args) -> Result<Reference, Failure> {
+fn reference(args: &Args) -> Result<TruthSource, Failure> {
     if args.chronyd.is_some() || args.ntpd.is_some() {
-        return Ok(Reference::SystemClock);
+        return Ok(TruthSource::SystemClock);
     }
     let nominal = ffclock_counter::nominal(CounterId::CPU).map_err(|error| error.to_string())?;
     let now = ffclock_units::LeapTable::built_in().tai_from_utc(ffclock_sys::system_utc_now());
-    Ok(Reference::Embedded(Truth {
+    Ok(TruthSource::Embedded(Truth {
         origin: ffclock_counter::read_ordered(CounterId::CPU),
         time: now,
         period: nominal.period.stretched(args.skew),
@@ -177,25 +177,25 @@ fn reference(args: &Args) -> Result<Reference, Failure> {
     }))
 }
 
-fn open_clocks(output: &Path, stage: &mut Stage) -> Result<[Observed; 2], Failure> {
-    let open = |stamps: Stamps| loop {
+fn open_clocks(output: &Path, stage: &mut DemoStage) -> Result<[ObservedClock; 2], Failure> {
+    let open = |stamps: StampingDaemon| loop {
         match Clock::open_at(&stage::page_path(output, stamps)) {
-            Ok(clock) => return Ok(Observed::new(stamps.name(), clock)),
+            Ok(clock) => return Ok(ObservedClock::new(stamps.name(), clock)),
             Err(error) if stage.elapsed_s() > PAGE_PATIENCE_S => return Err(Failure::from(error.to_string())),
             Err(_) => sleep(SAMPLING),
         }
     };
-    let clocks = [open(Stamps::Kernel), open(Stamps::User)];
+    let clocks = [open(StampingDaemon::Kernel), open(StampingDaemon::User)];
     stage.check()?;
     let [kernel, user] = clocks;
     Ok([kernel?, user?])
 }
 
 fn observe(
-    observed: &mut [Observed; 2],
-    stage: &mut Stage,
-    reference: &Reference,
-    schedule: &Schedule,
+    observed: &mut [ObservedClock; 2],
+    stage: &mut DemoStage,
+    reference: &TruthSource,
+    schedule: &LiveSchedule,
 ) -> Result<(), Failure> {
     let mut next_line = 1.0;
     let (mut is_cut, mut is_back) = (false, false);
@@ -224,7 +224,7 @@ fn observe(
     }
 }
 
-fn progress(t_s: f64, schedule: &Schedule, clock: &Observed) {
+fn progress(t_s: f64, schedule: &LiveSchedule, clock: &ObservedClock) {
     let link = if (schedule.cut_at..schedule.back_at).contains(&t_s) { "  server cut off" } else { "" };
     let state = match clock.latest() {
         None => "no estimate yet".to_owned(),
@@ -239,17 +239,17 @@ fn progress(t_s: f64, schedule: &Schedule, clock: &Observed) {
     eprintln!("{t_s:>4.0} of {:.0} s  {state}{link}", schedule.end);
 }
 
-fn resident_memory(stage: &Stage) -> Figure {
+fn resident_memory(stage: &DemoStage) -> Figure {
     let resident = stage.daemon_memory().map(|bytes| bytes as f64 / (1024.0 * 1024.0));
     Figure::new("ffclockd resident memory".to_owned(), resident, "MiB").at_most(8.0)
 }
 
-fn write_results(output: &Path, runs: &[LiveRun; 2], summary: &Summary<'_>) -> Result<(), Failure> {
+fn write_results(output: &Path, runs: &[LiveRun; 2], summary: &DemoSummary<'_>) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(summary).map_err(|error| error.to_string())?;
     fs::write(output.join("summary.json"), json)?;
     fs::write(output.join("samples.csv"), table::samples_csv(&runs[0]))?;
     fs::write(output.join("samples-user.csv"), table::samples_csv(&runs[1]))?;
-    fs::write(output.join("exchanges.csv"), exchanges_csv(&stage::record_path(output, Stamps::Kernel))?)?;
+    fs::write(output.join("exchanges.csv"), exchanges_csv(&stage::record_path(output, StampingDaemon::Kernel))?)?;
     Ok(())
 }
 
@@ -275,7 +275,7 @@ fn exchanges_csv(recorded: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn present(global: &Global, summary: &Summary<'_>) -> Result<(), Failure> {
+fn present(global: &GlobalOptions, summary: &DemoSummary<'_>) -> Result<(), Failure> {
     if global.json {
         println!("{}", serde_json::to_string_pretty(summary).map_err(|error| error.to_string())?);
     } else {
@@ -305,9 +305,9 @@ mod tests {
     #[test]
     fn nothing_of_an_earlier_run_is_taken_for_this_one() {
         let output = std::env::temp_dir().join(format!("ffclock-demo-output-{}", std::process::id()));
-        let recorded = stage::record_path(&output, Stamps::Kernel);
+        let recorded = stage::record_path(&output, StampingDaemon::Kernel);
         fs::create_dir_all(&recorded).unwrap();
-        let leftovers = [stage::page_path(&output, Stamps::User), recorded.join("a.fftrace")];
+        let leftovers = [stage::page_path(&output, StampingDaemon::User), recorded.join("a.fftrace")];
         leftovers.iter().for_each(|path| fs::write(path, "").unwrap());
         prepare_output(&output).unwrap();
         assert!(leftovers.iter().all(|path| !path.exists()));

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// A file and its name in error messages: its content, or the option that names it. A file that was not asked for has
 /// no path.
-pub(crate) type Named<'a> = (&'a str, Option<&'a Path>);
+pub(crate) type NamedPath<'a> = (&'a str, Option<&'a Path>);
 
 /// Checks all files of a command before the first of them is created or emptied.
-pub(crate) fn check(inputs: &[Named], outputs: &[Named]) -> Result<(), Failure> {
+pub(crate) fn check(inputs: &[NamedPath], outputs: &[NamedPath]) -> Result<(), Failure> {
     for (index, (option, output)) in outputs.iter().enumerate() {
         let Some(output) = output else { continue };
-        let is_output = |other: &Named| other.1.is_some_and(|other| is_same_file(output, other));
+        let is_output = |other: &NamedPath| other.1.is_some_and(|other| is_same_file(output, other));
         if let Some((input, _)) = inputs.iter().find(|input| is_output(input)) {
             return Err(Failure::usage(format!("{option} would overwrite the {input}; name another file")));
         }

@@ -1,4 +1,4 @@
-//! `ffclock-lab generate` (hidden): writes the man pages and shell completions of both commands and the reference of
+//! `ffclock-lab generate` (hidden): writes the man pages and shell completions of all programs and the reference of
 //! the configuration.
 //!
 //! All of it comes from the declarations in the code; the files are committed, and a test fails when they are out of
@@ -8,9 +8,10 @@ mod configuration;
 mod man;
 
 use crate::failure::Failure;
-use crate::{Cli, Global, Public, output};
+use crate::{GlobalOptions, LabCli, Public};
 use clap::CommandFactory;
 use clap_complete::{Generator, Shell};
+use ffclock_daemon::arguments::Arguments;
 use std::path::PathBuf;
 
 /// Options of `ffclock-lab generate`.
@@ -31,7 +32,7 @@ struct Generated {
 }
 
 /// Writes every generated file.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     for file in everything()? {
         let path = args.output.join(&file.path);
         let write = || -> std::io::Result<()> {
@@ -41,11 +42,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             std::fs::write(&path, &file.text)
         };
         write().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        if global.json {
-            output::json(&serde_json::json!({ "written": path }))?;
-        } else {
-            output::line(&format!("wrote {}", path.display()))?;
-        }
+        global.answer(&serde_json::json!({ "written": path }), || format!("wrote {}\n", path.display()))?;
     }
     Ok(())
 }
@@ -58,7 +55,11 @@ fn everything() -> Result<Vec<Generated>, Failure> {
 }
 
 fn completions() -> impl Iterator<Item = Generated> {
-    let commands = [("ffclock", ffclock_cli::command()), ("ffclock-lab", Cli::<Public>::command())];
+    let commands = [
+        ("ffclock", ffclock_cli::command()),
+        ("ffclockd", Arguments::command()),
+        ("ffclock-lab", LabCli::<Public>::command()),
+    ];
     commands.into_iter().flat_map(|(name, mut command)| {
         [Shell::Bash, Shell::Zsh, Shell::Fish].map(|shell| {
             let mut text = Vec::new();

@@ -12,11 +12,11 @@ use crate::failure::Failure;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    part: Part,
+    part: LabCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Part {
+enum LabCommand {
     /// Serve NTP with a time that is a known function of this machine's raw counter.
     Server(server::Args),
     /// Send packets as fast as the link takes them.
@@ -28,8 +28,8 @@ enum Part {
 /// Runs a part of the laboratory.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.part {
-        Part::Server(args) => server::run(args),
-        Part::Flood(args) => traffic::flood(args),
-        Part::Capture(args) => traffic::capture(args),
+        LabCommand::Server(args) => server::run(args),
+        LabCommand::Flood(args) => traffic::flood(args),
+        LabCommand::Capture(args) => traffic::capture(args),
     }
 }

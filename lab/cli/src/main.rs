@@ -6,6 +6,7 @@
 
 mod ablation;
 mod algorithm;
+mod columns;
 mod counters;
 mod csv_file;
 mod demo;
@@ -13,6 +14,7 @@ mod files;
 mod generate;
 mod lab;
 mod probe;
+mod progress;
 mod replay;
 mod report;
 mod sim;
@@ -21,6 +23,7 @@ mod theta;
 use clap::{Parser, Subcommand};
 // The laboratory answers in the same manner as `ffclock`.
 use ffclock_cli::{FOR_ALL, Failure, failure, output, std_duration, text, waiting_time};
+use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,22 +41,29 @@ use std::process::ExitCode;
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 the clock is not synchronised, or was not in time."
 )]
-pub(crate) struct Cli<C: Subcommand> {
+pub(crate) struct LabCli<C: Subcommand> {
     #[command(flatten)]
-    global: Global,
+    global: GlobalOptions,
     #[command(subcommand)]
     command: C,
 }
 
 /// What every subcommand understands.
 #[derive(clap::Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalOptions {
     /// The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
     /// Answer in JSON, one object a line
     #[arg(long, global = true, help_heading = FOR_ALL)]
     pub(crate) json: bool,
+}
+
+impl GlobalOptions {
+    /// Prints an answer: `value` as JSON, or the text for people.
+    pub(crate) fn answer(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        if self.json { output::json(value) } else { output::write(&text()) }
+    }
 }
 
 /// Subcommands for people and subcommands for the project itself.
@@ -96,14 +106,14 @@ enum Hidden {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::<Everything>::parse();
+    let cli = LabCli::<Everything>::parse();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.end("ffclock-lab"),
     }
 }
 
-fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
+fn run(cli: &LabCli<Everything>) -> Result<(), Failure> {
     let global = &cli.global;
     match &cli.command {
         Everything::Public(command) => match command {

@@ -13,7 +13,7 @@ mod show;
 mod table;
 mod watch;
 
-use crate::Global;
+use crate::GlobalOptions;
 use crate::failure::Failure;
 
 /// Options of `ffclock-lab probe`.
@@ -28,12 +28,12 @@ use crate::failure::Failure;
 docs/probe.md explains the locations, the signs and the tables.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    part: Part,
+    part: ProbeCommand,
 }
 
 /// The parts of the instrument.
 #[derive(clap::Subcommand)]
-enum Part {
+enum ProbeCommand {
     /// Send test packets to an echo server and stamp them at every location of this host
     Run(run::Args),
     /// Show the tables of a record
@@ -49,13 +49,13 @@ enum Part {
 }
 
 /// Runs a part.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match &args.part {
-        Part::Run(args) => run::run(global, args),
-        Part::Show(args) => show::run(global, args),
-        Part::Advise(args) => advise::run(global, args),
-        Part::Watch(args) => watch::run(global, args),
-        Part::Calibrate(args) => calibrate::run(global, args),
-        Part::Echo(args) => echo::run(global, args),
+        ProbeCommand::Run(args) => run::run(global, args),
+        ProbeCommand::Show(args) => show::run(global, args),
+        ProbeCommand::Advise(args) => advise::run(global, args),
+        ProbeCommand::Watch(args) => watch::run(global, args),
+        ProbeCommand::Calibrate(args) => calibrate::run(global, args),
+        ProbeCommand::Echo(args) => echo::run(global, args),
     }
 }

@@ -4,23 +4,24 @@
 //! The replay itself and its figures are in `ffclock_replay`; this file reads the options and writes the results.
 
 mod exchanges;
-pub(crate) mod progress;
 mod rows;
 mod stamps;
 mod table;
 
 use crate::ablation::Ablation;
 use crate::failure::Failure;
-use crate::{Global, algorithm, output};
+use crate::progress::RowProgress;
+use crate::{GlobalOptions, algorithm};
 use exchanges::Exchanges;
 use ffclock_estimator::{Algorithm, Configs};
-use ffclock_replay::{Detail, Hindsight, Observer, Plan, ReplayError, Replayed, Report, SettledStep, Step, Track};
+use ffclock_replay::{
+    Detail, Hindsight, ReplayError, ReplayObserver, ReplayPlan, ReplayStep, ReplayTrack, Replayed, Report, SettledStep,
+};
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
 use ffclock_units::{Period, Span};
-use progress::Progress;
-use rows::{Columns, Rows};
+use rows::{ReplayColumns, RowWriter};
 use serde::Serialize;
-use stamps::Stamps;
+use stamps::StampFile;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -88,7 +89,7 @@ fn beginning(text: &str) -> Result<Span, String> {
 
 /// A replay as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ReplayAnswer {
     #[serde(flatten)]
     report: Report,
     /// Rows of the trace read and replayed in a second of this run.
@@ -98,10 +99,10 @@ struct Answer {
 }
 
 /// Replays the trace and prints the report.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let configs = configs(args)?;
     // A replay may take minutes, and overwrites what it writes: stamps that cannot be read are refused first.
-    let stamps = args.stamps.as_deref().map(Stamps::read).transpose()?;
+    let stamps = args.stamps.as_deref().map(StampFile::read).transpose()?;
     let reader = if args.file == Path::new("-") {
         TraceReader::from_reader(Box::new(std::io::stdin()))
     } else {
@@ -110,25 +111,28 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let reader = reader.map_err(|error| with_file(&args.file, &error))?;
     let (answer, hindsight) = replay(args, configs, reader)?;
     match (stamps, hindsight) {
-        (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global),
-        _ if global.json => output::json(&answer),
-        _ => output::write(&table::render(&answer)),
+        (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global)?,
+        _ => global.answer(&answer, || table::render(&answer))?,
     }
+    if answer.report.exchanges.used == 0 {
+        return Err(Failure::from("no exchange of the trace could be used, so there is no clock"));
+    }
+    Ok(())
 }
 
-fn replay(args: &Args, configs: Configs, reader: TraceReader) -> Result<(Answer, Option<Hindsight>), Failure> {
+fn replay(args: &Args, configs: Configs, reader: TraceReader) -> Result<(ReplayAnswer, Option<Hindsight>), Failure> {
     let begun = Instant::now();
     let mut outputs = Outputs::create(args)?;
     let replayed = plan(args, configs).run(reader, &mut outputs);
     let Replayed { report, notes, hindsight } = replayed.map_err(|error| failure(args, error))?;
     let rows = outputs.finish()?;
     let exchanges_per_s = rows as f64 / begun.elapsed().as_secs_f64();
-    Ok((Answer { report, exchanges_per_s, notes }, hindsight))
+    Ok((ReplayAnswer { report, exchanges_per_s, notes }, hindsight))
 }
 
-fn plan(args: &Args, configs: Configs) -> Plan {
+fn plan(args: &Args, configs: Configs) -> ReplayPlan {
     let shows_every = args.output.is_some() || args.exchanges.is_some();
-    Plan {
+    ReplayPlan {
         algorithm: args.estimator,
         configs,
         server: args.server.clone(),
@@ -181,38 +185,38 @@ fn failure(args: &Args, error: ReplayError<Failure>) -> Failure {
 
 /// The files that a replay writes, and its progress line.
 struct Outputs {
-    rows: Option<Rows>,
+    rows: Option<RowWriter>,
     exchanges: Option<Exchanges>,
-    progress: Progress,
+    progress: RowProgress,
 }
 
 impl Outputs {
     fn create(args: &Args) -> Result<Self, Failure> {
         check_files(args)?;
-        let columns = if args.smooth { Columns::Smoothed } else { Columns::Causal };
+        let columns = if args.smooth { ReplayColumns::Smoothed } else { ReplayColumns::Causal };
         Ok(Outputs {
-            rows: args.output.as_deref().map(|path| Rows::create(path, columns)).transpose()?,
+            rows: args.output.as_deref().map(|path| RowWriter::create(path, columns)).transpose()?,
             exchanges: args.exchanges.as_deref().map(Exchanges::create).transpose()?,
-            progress: Progress::new(),
+            progress: RowProgress::new(),
         })
     }
 
     /// Hands the last rows to the system; returns the number of rows that were read.
     fn finish(self) -> Result<u64, Failure> {
-        self.rows.map_or(Ok(()), Rows::finish)?;
+        self.rows.map_or(Ok(()), RowWriter::finish)?;
         self.exchanges.map_or(Ok(()), Exchanges::finish)?;
         Ok(self.progress.rows())
     }
 }
 
-impl Observer for Outputs {
+impl ReplayObserver for Outputs {
     type Error = Failure;
 
     fn row_read(&mut self) {
         self.progress.advance();
     }
 
-    fn fed(&mut self, row: &TraceRow, track: &Track, step: Option<&Step>) -> Result<(), Failure> {
+    fn fed(&mut self, row: &TraceRow, track: &ReplayTrack, step: Option<&ReplayStep>) -> Result<(), Failure> {
         self.exchanges.as_mut().map_or(Ok(()), |exchanges| exchanges.write(row, track, step))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Finds a Python with the package and hands everything over.
 
-use crate::Global;
+use crate::GlobalOptions;
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 }
 
 /// Draws the report.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     crate::files::check(&[("run", Some(&args.run))], &[("--output", Some(&args.output))])?;
     let python = interpreter(args.python.as_deref());
     ask_for_package(&python)?;

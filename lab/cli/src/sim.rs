@@ -16,7 +16,7 @@ mod table;
 mod tests;
 mod trace_file;
 
-use crate::{Failure, Global};
+use crate::{Failure, GlobalOptions};
 use ffclock_sim::{RunResult, Scenario, ScenarioError};
 use pool::Job;
 use std::path::{Path, PathBuf};
@@ -34,11 +34,11 @@ use std::path::{Path, PathBuf};
 A scenario is a short TOML file; docs/sim.md describes what it may say. Errors are clock minus true time, read between exchanges.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: SimCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum SimCommand {
     /// Name the built-in scenarios
     List(list::Args),
     /// Run one scenario once
@@ -49,22 +49,22 @@ enum Command {
     Goals(goals::Args),
 }
 
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match &args.command {
-        Command::List(args) => list::run(global, args),
-        Command::Run(args) => once::run(global, args),
-        Command::Sweep(args) => sweep::run(global, args),
-        Command::Goals(args) => goals::run(global, args),
+        SimCommand::List(args) => list::run(global, args),
+        SimCommand::Run(args) => once::run(global, args),
+        SimCommand::Sweep(args) => sweep::run(global, args),
+        SimCommand::Goals(args) => goals::run(global, args),
     }
 }
 
 /// A scenario and what to call it.
-struct Named {
+struct NamedScenario {
     name: String,
     scenario: Scenario,
 }
 
-impl Named {
+impl NamedScenario {
     fn job(&self, seed: u64) -> Job<'_> {
         Job { name: &self.name, scenario: &self.scenario, seed }
     }
@@ -76,17 +76,17 @@ fn is_file(name: &str) -> bool {
 }
 
 /// A built-in scenario, or one in a file.
-fn open(name: &str) -> Result<Named, Failure> {
+fn open(name: &str) -> Result<NamedScenario, Failure> {
     if !is_file(name) {
         let scenario =
             Scenario::named(name).map_err(|error| Failure::usage(format!("{error}; see ffclock-lab sim list")))?;
-        return Ok(Named { name: name.to_owned(), scenario });
+        return Ok(NamedScenario { name: name.to_owned(), scenario });
     }
     let path = PathBuf::from(name);
     let text = std::fs::read_to_string(&path).map_err(|error| Failure::from(format!("{name}: {error}")))?;
     let stem = path.file_stem().unwrap_or(Path::new(name).as_os_str()).to_string_lossy().into_owned();
     let scenario = Scenario::parse(&stem, &text).map_err(|error: ScenarioError| Failure::from(error.to_string()))?;
-    Ok(Named { name: stem, scenario })
+    Ok(NamedScenario { name: stem, scenario })
 }
 
 /// What the learned estimator was run without, for a heading.

@@ -7,7 +7,6 @@ mod analyse;
 mod check;
 mod import;
 mod load;
-mod progress;
 mod rank;
 mod report;
 mod run;
@@ -16,7 +15,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::{Failure, Global};
+use crate::{Failure, GlobalOptions};
 
 /// Options of `ffclock-lab theta`.
 #[derive(clap::Args)]
@@ -33,11 +32,11 @@ docs/theta.md defines what is measured. docs/theta-live.md describes live runs, 
 the format of a log.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: ThetaCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum ThetaCommand {
     /// Analyse how the delays in a log relate to each other: Omega, Theta and their parts
     Analyse(analyse::Args),
     /// Explore what the algorithm does under every fault
@@ -56,16 +55,16 @@ enum Command {
     Import(import::Args),
 }
 
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match &args.command {
-        Command::Analyse(args) => analyse::run(global, args),
-        Command::Check(args) => check::run(global, args),
-        Command::Run(args) => run::run(global, args),
-        Command::Rank(args) => rank::run(global, args),
-        Command::Load(args) => load::run(global, args),
-        Command::Simulate(args) => simulate::run(global, args),
-        Command::Report(args) => report::run(global, args),
-        Command::Import(args) => import::run(global, args),
+        ThetaCommand::Analyse(args) => analyse::run(global, args),
+        ThetaCommand::Check(args) => check::run(global, args),
+        ThetaCommand::Run(args) => run::run(global, args),
+        ThetaCommand::Rank(args) => rank::run(global, args),
+        ThetaCommand::Load(args) => load::run(global, args),
+        ThetaCommand::Simulate(args) => simulate::run(global, args),
+        ThetaCommand::Report(args) => report::run(global, args),
+        ThetaCommand::Import(args) => import::run(global, args),
     }
 }
 

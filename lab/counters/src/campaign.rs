@@ -1,6 +1,7 @@
 //! The course of a measurement: quiet and stressed phases in turn, as in the papers, with a round of readings at even
 //! intervals.
 
+use crate::named;
 use core::fmt;
 use core::ops::ControlFlow;
 use core::str::FromStr;
@@ -8,60 +9,34 @@ use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Span};
 use serde::{Deserialize, Serialize};
 
-/// What a host is stressed with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Load {
-    /// Every CPU computes (the papers: over 95 % of a CPU).
-    Cpu,
-    /// Packet capture under heavy traffic (the papers: tcpdump on a full hub).
-    Network,
-    /// Every CPU works on more memory than its caches hold.
-    Memory,
-    /// Files are written and read.
-    Io,
-    /// Programs enter and leave the kernel all the time (the latencies paper's SC).
-    Syscall,
-    /// UDP packets over loopback (the latencies paper's IP).
-    Ip,
-    /// Timers interrupt the CPUs.
-    Interrupt,
-    /// Every CPU computes and rests in turn, so that the machine warms and cools.
-    TemperatureCycle,
+named! {
+    /// What a host is stressed with.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Load {
+        /// Every CPU computes (the papers: over 95 % of a CPU).
+        Cpu = "cpu",
+        /// Packet capture under heavy traffic (the papers: tcpdump on a full hub).
+        Network = "network",
+        /// Every CPU works on more memory than its caches hold.
+        Memory = "memory",
+        /// Files are written and read.
+        Io = "io",
+        /// Programs enter and leave the kernel all the time (the latencies paper's SC).
+        Syscall = "syscall",
+        /// UDP packets over loopback (the latencies paper's IP).
+        Ip = "ip",
+        /// Timers interrupt the CPUs.
+        Interrupt = "interrupt",
+        /// Every CPU computes and rests in turn, so that the machine warms and cools.
+        TemperatureCycle = "temperature-cycle",
+    }
 }
 
 /// A text names no load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a load is cpu, network, memory, io, syscall, ip, interrupt or temperature-cycle")]
 pub struct UnknownLoad;
-
-impl Load {
-    /// Every one.
-    pub const ALL: [Load; 8] = [
-        Load::Cpu,
-        Load::Network,
-        Load::Memory,
-        Load::Io,
-        Load::Syscall,
-        Load::Ip,
-        Load::Interrupt,
-        Load::TemperatureCycle,
-    ];
-
-    /// The name on the command line and in recordings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Load::Cpu => "cpu",
-            Load::Network => "network",
-            Load::Memory => "memory",
-            Load::Io => "io",
-            Load::Syscall => "syscall",
-            Load::Ip => "ip",
-            Load::Interrupt => "interrupt",
-            Load::TemperatureCycle => "temperature-cycle",
-        }
-    }
-}
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +53,7 @@ impl FromStr for Load {
 
 /// A part of a campaign under the same conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
+pub struct CampaignPhase {
     /// Counted from 0.
     pub number: usize,
     /// What the host is stressed with; `None` when it is left in peace.
@@ -89,7 +64,7 @@ pub struct Phase {
     pub length_s: f64,
 }
 
-impl Phase {
+impl CampaignPhase {
     /// For people.
     pub fn name(&self) -> &'static str {
         self.load.map_or("quiet", Load::name)
@@ -97,10 +72,10 @@ impl Phase {
 }
 
 /// The phases: quiet, and after each load quiet again. Without loads one quiet phase.
-pub fn schedule(loads: &[Load], length: Span) -> Vec<Phase> {
+pub fn schedule(loads: &[Load], length: Span) -> Vec<CampaignPhase> {
     let stressed = loads.iter().flat_map(|&load| [Some(load), None]);
     let length_s = length.as_seconds();
-    let phase = |(number, load)| Phase { number, load, begin_s: number as f64 * length_s, length_s };
+    let phase = |(number, load)| CampaignPhase { number, load, begin_s: number as f64 * length_s, length_s };
     core::iter::once(None).chain(stressed).enumerate().map(phase).collect()
 }
 
@@ -113,7 +88,7 @@ pub trait Surroundings {
     ///
     /// # Errors
     /// They cannot be had.
-    fn enter(&mut self, phase: &Phase) -> Result<(), Self::Error>;
+    fn enter(&mut self, phase: &CampaignPhase) -> Result<(), Self::Error>;
 
     /// Waits until `deadline`; `share` of the whole campaign is done. Breaks to end the campaign early.
     ///
@@ -124,30 +99,30 @@ pub trait Surroundings {
 
 /// What became of a campaign. What was measured before an error is worth as much as ever.
 #[derive(Debug)]
-pub struct Course<E> {
+pub struct CampaignCourse<E> {
     /// The phases as they really were: one begins when its conditions are there, and the last one may have been cut
     /// short.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<CampaignPhase>,
     /// Those errors of the surroundings and of the rounds that ended it.
     pub ended: Result<(), E>,
 }
 
 /// Works through `phases`, with a round every `every`. `round` gets the phase and the seconds since the beginning.
 pub fn run<S: Surroundings>(
-    phases: &[Phase],
+    phases: &[CampaignPhase],
     every: Span,
     surroundings: &mut S,
-    mut round: impl FnMut(&Phase, f64) -> Result<(), S::Error>,
-) -> Course<S::Error> {
+    mut round: impl FnMut(&CampaignPhase, f64) -> Result<(), S::Error>,
+) -> CampaignCourse<S::Error> {
     let begin = mono_now();
     let passed = || (mono_now() - begin).as_seconds();
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
-    let mut done: Vec<Phase> = Vec::new();
+    let mut done: Vec<CampaignPhase> = Vec::new();
     for phase in phases {
         if let Err(error) = surroundings.enter(phase) {
-            return Course { phases: done, ended: Err(error) };
+            return CampaignCourse { phases: done, ended: Err(error) };
         }
-        let mut phase = Phase { begin_s: passed(), ..*phase };
+        let mut phase = CampaignPhase { begin_s: passed(), ..*phase };
         let before: f64 = done.iter().map(|phase| phase.length_s).sum();
         let share = || ((before + passed() - phase.begin_s) / total).clamp(0.0, 1.0);
         let length = Span::from_seconds(phase.length_s);
@@ -158,10 +133,10 @@ pub fn run<S: Surroundings>(
         match ended {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => break,
-            Err(error) => return Course { phases: done, ended: Err(error) },
+            Err(error) => return CampaignCourse { phases: done, ended: Err(error) },
         }
     }
-    Course { phases: done, ended: Ok(()) }
+    CampaignCourse { phases: done, ended: Ok(()) }
 }
 
 /// The rounds of one phase.
@@ -209,7 +184,7 @@ mod tests {
 
     impl Surroundings for Notes {
         type Error = ();
-        fn enter(&mut self, phase: &Phase) -> Result<(), ()> {
+        fn enter(&mut self, phase: &CampaignPhase) -> Result<(), ()> {
             self.entered.push(phase.name());
             Ok(())
         }

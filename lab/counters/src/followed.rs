@@ -2,7 +2,7 @@
 //! each other, and a difference between them is no figure.
 
 use crate::beside::{BracketedReading, narrowest};
-use crate::ways::{Stated, Unread, Way};
+use crate::ways::{CounterWay, Stated, Unread};
 
 /// Why a counter cannot be followed any further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,19 +33,19 @@ pub enum Unfollowed {
 /// Some counters, each in the epoch of its first reading.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    ways: Vec<Way>,
+    ways: Vec<CounterWay>,
     epochs: Vec<Option<u32>>,
 }
 
 impl Followed {
     /// None of them has been read yet.
-    pub fn new(ways: Vec<Way>) -> Self {
+    pub fn new(ways: Vec<CounterWay>) -> Self {
         let epochs = vec![None; ways.len()];
         Followed { ways, epochs }
     }
 
     /// The counters.
-    pub fn ways(&self) -> &[Way] {
+    pub fn ways(&self) -> &[CounterWay] {
         &self.ways
     }
 
@@ -80,7 +80,7 @@ impl Followed {
     }
 }
 
-fn check(way: &Way, epoch: &mut Option<u32>, read: Result<Stated, Unread>) -> Result<u64, Unfollowed> {
+fn check(way: &CounterWay, epoch: &mut Option<u32>, read: Result<Stated, Unread>) -> Result<u64, Unfollowed> {
     let stated = read.map_err(|why| Unfollowed::Unread { name: way.name(), why })?;
     match (*epoch, stated.epoch) {
         (Some(from), Some(to)) if from != to => Err(Unfollowed::EpochEnded { name: way.name(), from, to }),
@@ -103,7 +103,7 @@ mod tests {
     fn a_new_epoch_is_no_step_of_the_counter() {
         let mut readings = vec![stated(5, 3), stated(6, 3)];
         readings.extend(vec![stated(1 << 48, 4); 20]);
-        let mut followed = Followed::new(vec![Way::scripted(readings)]);
+        let mut followed = Followed::new(vec![CounterWay::scripted(readings)]);
         assert_eq!((followed.read(0), followed.read(0)), (Ok(5), Ok(6)));
         let error = followed.points().unwrap_err().to_string();
         assert!(error.starts_with("the epoch of module:hpet ioctl ended (3 before, 4 now)"), "{error}");
@@ -111,17 +111,17 @@ mod tests {
 
     #[test]
     fn a_sleeping_counter_is_not_a_removed_one() {
-        let mut followed = Followed::new(vec![Way::scripted(vec![Err(Unread::Asleep); 40])]);
+        let mut followed = Followed::new(vec![CounterWay::scripted(vec![Err(Unread::Asleep); 40])]);
         let error = followed.points().unwrap_err().to_string();
         assert!(error.contains("a suspend is under way") && !error.contains("removed"), "{error}");
-        let mut gone = Followed::new(vec![Way::vanished()]);
+        let mut gone = Followed::new(vec![CounterWay::vanished()]);
         let error = gone.points().unwrap_err().to_string();
         assert!(error.contains("ptp7 clock_gettime cannot be read any more: its device was removed"), "{error}");
     }
 
     #[test]
     fn values_of_one_epoch_are_points() {
-        let mut followed = Followed::new(vec![Way::scripted((0..40).map(|value| stated(value, 9)).collect())]);
+        let mut followed = Followed::new(vec![CounterWay::scripted((0..40).map(|value| stated(value, 9)).collect())]);
         let [first, second] = [0, 1].map(|_| followed.points().unwrap()[0]);
         assert!(first.value < second.value && first.base < second.base);
     }

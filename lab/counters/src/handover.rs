@@ -38,7 +38,7 @@ impl Handover {
     }
 }
 
-struct Ball {
+struct HandoverBall {
     turn: AtomicU64,
     reading: AtomicU64,
     given_up: AtomicBool,
@@ -50,7 +50,8 @@ struct Ball {
 /// Threads cannot be pinned or started.
 pub fn play(cpus: [usize; 2]) -> io::Result<Option<Handover>> {
     let first = read_ordered(CounterId::CPU).raw();
-    let ball = Ball { turn: AtomicU64::new(0), reading: AtomicU64::new(first), given_up: AtomicBool::new(false) };
+    let ball =
+        HandoverBall { turn: AtomicU64::new(0), reading: AtomicU64::new(first), given_up: AtomicBool::new(false) };
     let ways = std::thread::scope(|scope| {
         let sides = [0, 1].map(|side: usize| {
             let ball = &ball;
@@ -70,7 +71,7 @@ pub fn play(cpus: [usize; 2]) -> io::Result<Option<Handover>> {
 
 /// Plays one side's turns; each difference is the way to this side. The first turn of side 0 has no partner and is left
 /// out.
-fn play_side(ball: &Ball, side: u64) -> Vec<i64> {
+fn play_side(ball: &HandoverBall, side: u64) -> Vec<i64> {
     let mut ways = Vec::with_capacity(TURNS as usize / 2);
     for turn in (side..TURNS).step_by(2) {
         if !wait_for(ball, turn) {
@@ -87,7 +88,7 @@ fn play_side(ball: &Ball, side: u64) -> Vec<i64> {
     ways
 }
 
-fn wait_for(ball: &Ball, turn: u64) -> bool {
+fn wait_for(ball: &HandoverBall, turn: u64) -> bool {
     for _ in 0..PATIENCE {
         if ball.turn.load(Ordering::Acquire) == turn {
             return true;

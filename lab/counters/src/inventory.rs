@@ -24,7 +24,7 @@ pub struct Inventory {
     /// The hypervisor of this machine; `None` on hardware of its own, and where none is found.
     pub hypervisor: Option<String>,
     /// What was found out about the CPU's counter.
-    pub checks: Vec<Finding>,
+    pub checks: Vec<CounterProperty>,
     /// The offsets between the CPUs' counters, in ticks.
     pub handovers: Vec<Handover>,
     /// The counter that ffclock would use.
@@ -54,7 +54,7 @@ pub struct Item {
 
 /// The answer to one question about the CPU's counter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
+pub struct CounterProperty {
     /// What was asked.
     pub name: String,
     /// Whether the counter may be used as far as this goes.
@@ -113,7 +113,7 @@ pub fn take() -> Inventory {
         checks: checked
             .checks
             .into_iter()
-            .map(|check| Finding { name: check.name.to_owned(), ok: check.ok, detail: check.detail })
+            .map(|check| CounterProperty { name: check.name.to_owned(), ok: check.ok, detail: check.detail })
             .collect(),
         handovers: allowed_cpus().and_then(|cpus| play_all(&cpus)).unwrap_or_default(),
         choice: kind.name().to_owned(),

@@ -9,15 +9,15 @@ mod sampling;
 mod tally;
 
 pub use sampling::{Arrangement, BATCH};
-pub use tally::{Bins, Figures, Outlier, Overhead, Round};
+pub use tally::{Bins, Figures, Outlier, Overhead, RoundFigures};
 
-use crate::ways::{Unread, Way};
+use crate::ways::{CounterWay, Unread};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_units::Period;
 use sampling::{Burst, burst_on, bursts_everywhere};
 use serde::{Deserialize, Serialize};
 use std::io;
-use tally::Tally;
+use tally::BracketTally;
 
 /// Why latencies cannot be measured.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +39,9 @@ pub enum LatencyError {
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LatencyPlan {
     /// The ways to read.
-    pub ways: Vec<Way>,
+    pub ways: Vec<CounterWay>,
     /// The CPUs to do it on.
     pub cpus: Vec<usize>,
     /// Readings of each way in a round.
@@ -52,7 +52,7 @@ pub struct Plan {
 
 /// What a recording says about the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct LatencyAbout {
     /// CPUs that took turns.
     pub cpus: Vec<usize>,
     /// Readings of each way in a round.
@@ -67,32 +67,32 @@ pub struct About {
 
 /// A measurement under way.
 #[derive(Debug)]
-pub struct Latency {
-    plan: Plan,
+pub struct LatencyMeasurement {
+    plan: LatencyPlan,
     rounds: usize,
-    tally: Tally,
+    tally: BracketTally,
 }
 
-impl Latency {
+impl LatencyMeasurement {
     /// Prepares a measurement; the instrument's own cost is measured beside what the plan names.
-    pub fn new(mut plan: Plan) -> Self {
-        plan.ways.insert(0, Way::nothing());
-        plan.ways.push(Way::nothing());
-        let tally = Tally::new(plan.ways.clone(), plan.period);
-        Latency { plan, rounds: 0, tally }
+    pub fn new(mut plan: LatencyPlan) -> Self {
+        plan.ways.insert(0, CounterWay::nothing());
+        plan.ways.push(CounterWay::nothing());
+        let tally = BracketTally::new(plan.ways.clone(), plan.period);
+        LatencyMeasurement { plan, rounds: 0, tally }
     }
 
     /// What is to be measured and how.
-    pub fn about(&self) -> About {
-        let Plan { cpus, burst, period, .. } = &self.plan;
-        About { cpus: cpus.clone(), burst: *burst, batch: BATCH, hertz: period.as_hertz(), step: step_of_base() }
+    pub fn about(&self) -> LatencyAbout {
+        let LatencyPlan { cpus, burst, period, .. } = &self.plan;
+        LatencyAbout { cpus: cpus.clone(), burst: *burst, batch: BATCH, hertz: period.as_hertz(), step: step_of_base() }
     }
 
     /// Measures every way once: on the CPU whose turn it is, then on all CPUs at once. `phase` and `at_s` are noted.
     ///
     /// # Errors
     /// [`LatencyError`].
-    pub fn round(&mut self, phase: usize, at_s: f64) -> Result<Vec<Round>, LatencyError> {
+    pub fn round(&mut self, phase: usize, at_s: f64) -> Result<Vec<RoundFigures>, LatencyError> {
         let cpu = self.plan.cpus[self.rounds % self.plan.cpus.len()];
         let mut bursts = burst_on(cpu, &self.plan.ways, self.plan.burst, self.rounds)?;
         self.rounds += 1;
@@ -156,16 +156,16 @@ mod tests {
     use crate::ways::{empty_system_call, every_way, system_call, vdso};
     use ffclock_counter::{allowed_cpus, nominal};
 
-    fn plan(ways: Vec<Way>) -> Plan {
+    fn plan(ways: Vec<CounterWay>) -> LatencyPlan {
         let period = nominal(CounterId::CPU).unwrap().period;
-        Plan { ways, cpus: allowed_cpus().unwrap(), burst: 20, period }
+        LatencyPlan { ways, cpus: allowed_cpus().unwrap(), burst: 20, period }
     }
 
     #[test]
     fn every_way_is_measured_in_every_arrangement() {
         let ways = every_way(1e9);
-        let mut latency = Latency::new(plan(ways.clone()));
-        let rounds: Vec<Round> = (0..4).flat_map(|round| latency.round(round % 2, 0.1).unwrap()).collect();
+        let mut latency = LatencyMeasurement::new(plan(ways.clone()));
+        let rounds: Vec<RoundFigures> = (0..4).flat_map(|round| latency.round(round % 2, 0.1).unwrap()).collect();
         let arrangements = if latency.plan.cpus.len() > 1 { 4 } else { 3 };
         assert_eq!(latency.figures().len(), ways.len() * arrangements * 2);
         assert_eq!(latency.overheads().len(), arrangements * 2);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_vanishes_is_named_with_a_remedy() {
-        let mut latency = Latency::new(plan(vec![empty_system_call(), Way::vanished()]));
+        let mut latency = LatencyMeasurement::new(plan(vec![empty_system_call(), CounterWay::vanished()]));
         let error = latency.round(0, 0.0).unwrap_err().to_string();
         assert!(error.contains("ptp7 clock_gettime cannot be read any more") && error.contains("--only"), "{error}");
     }
@@ -197,7 +197,7 @@ mod tests {
     fn a_first_reading_costs_no_less_than_one_among_others_of_its_kind() {
         let accesses = ["system call", "vDSO", "empty system call"];
         let ways = vec![system_call(PosixClock::Monotonic), vdso(PosixClock::Monotonic), empty_system_call()];
-        let mut latency = Latency::new(plan(ways));
+        let mut latency = LatencyMeasurement::new(plan(ways));
         for _ in 0..40 {
             std::thread::sleep(std::time::Duration::from_millis(10));
             latency.round(0, 0.0).unwrap();
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_system_call_does_more_than_the_vdso() {
         let ways = vec![vdso(PosixClock::MonotonicRaw), system_call(PosixClock::MonotonicRaw)];
-        let mut latency = Latency::new(plan(ways));
+        let mut latency = LatencyMeasurement::new(plan(ways));
         (0..10).for_each(|_| drop(latency.round(0, 0.0).unwrap()));
         let smallest = |access: &str| {
             let figures = latency.figures();

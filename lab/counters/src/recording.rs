@@ -19,7 +19,7 @@ pub enum RecordingError {
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
     /// It is something else.
-    #[error("is no recording of ffclock-lab counters: its first line does not say \"{FORMAT}\"")]
+    #[error("is no recording of ffclock-lab: its first line does not say \"{FORMAT}\"")]
     Foreign,
     /// A line is damaged.
     #[error("line {line} is damaged ({reason}); record again, or restore the file from where it was copied")]
@@ -48,18 +48,18 @@ pub enum RecordingError {
 }
 
 /// Writes a recording.
-pub struct Recorder<W: Write> {
+pub struct RecordingWriter<W: Write> {
     output: W,
     lines: u64,
 }
 
-impl<W: Write> Recorder<W> {
+impl<W: Write> RecordingWriter<W> {
     /// Begins a recording of `instrument`; `about` is an object that describes the run.
     ///
     /// # Errors
     /// The output cannot be written.
     pub fn begin(output: W, instrument: &str, about: &impl Serialize) -> io::Result<Self> {
-        let mut recorder = Recorder { output, lines: 0 };
+        let mut recorder = RecordingWriter { output, lines: 0 };
         let version = env!("CARGO_PKG_VERSION");
         recorder.put(&json!({ "format": FORMAT, "instrument": instrument, "ffclock": version, "about": about }))?;
         Ok(recorder)
@@ -154,14 +154,14 @@ pub fn read(mut input: impl BufRead) -> Result<Recorded, RecordingError> {
     let Some(first) = next_line(&mut input, 1).map_err(|_| RecordingError::Foreign)? else {
         return Err(RecordingError::Foreign);
     };
-    let Line::Whole(head) = first else { return Err(RecordingError::Foreign) };
+    let RecordedLine::Whole(head) = first else { return Err(RecordingError::Foreign) };
     if head["format"] != FORMAT {
         return Err(RecordingError::Foreign);
     }
     let instrument = head["instrument"].as_str().unwrap_or_default().to_owned();
     let mut records = Vec::new();
     while let Some(line) = next_line(&mut input, records.len() + 2)? {
-        let Line::Whole(value) = line else { break };
+        let RecordedLine::Whole(value) = line else { break };
         if value["record"] == "end" {
             return check_end(&value, Recorded { instrument, about: head["about"].clone(), records });
         }
@@ -179,23 +179,23 @@ fn check_end(end: &Value, recorded: Recorded) -> Result<Recorded, RecordingError
     Err(RecordingError::Damaged { line, reason })
 }
 
-enum Line {
+enum RecordedLine {
     Whole(Value),
     /// Without its end: the file stops here.
     Cut,
 }
 
-fn next_line(input: &mut impl BufRead, number: usize) -> Result<Option<Line>, RecordingError> {
+fn next_line(input: &mut impl BufRead, number: usize) -> Result<Option<RecordedLine>, RecordingError> {
     let mut bytes = Vec::new();
     input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)?;
     let damaged = |reason: String| RecordingError::Damaged { line: number, reason };
     match bytes.last() {
         None => Ok(None),
         Some(b'\n') => serde_json::from_slice(&bytes)
-            .map(|value| Some(Line::Whole(value)))
+            .map(|value| Some(RecordedLine::Whole(value)))
             .map_err(|error| damaged(error.to_string())),
         Some(_) if bytes.len() as u64 == LONGEST_LINE => Err(damaged("it is too long".to_owned())),
-        Some(_) => Ok(Some(Line::Cut)),
+        Some(_) => Ok(Some(RecordedLine::Cut)),
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
 
     fn recorded() -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut recorder = Recorder::begin(&mut bytes, "latency", &json!({ "host": "a" })).unwrap();
+        let mut recorder = RecordingWriter::begin(&mut bytes, "latency", &json!({ "host": "a" })).unwrap();
         recorder.append("round", &json!({ "t": 1.5 })).unwrap();
         recorder.append("outlier", &json!({ "t": 2.5 })).unwrap();
         recorder.finish().unwrap();

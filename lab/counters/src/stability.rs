@@ -11,17 +11,17 @@ mod reference;
 
 pub use allan::{Deviation, allan_deviation, deviations, modified_allan_deviation};
 pub use analysis::{Curve, Steadiness, analyse, with_reference};
-pub use reference::{Reference, ReferenceError, check_file, points_of_file};
+pub use reference::{ReferenceClock, ReferenceError, check_file, points_of_file};
 
 use crate::beside::BracketedReading;
 use crate::followed::{Followed, Unfollowed};
-use crate::ways::Way;
+use crate::ways::CounterWay;
 use ffclock_units::Period;
 use serde::{Deserialize, Serialize};
 
 /// All counters once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct CountersSample {
     /// Seconds since the beginning.
     pub t: f64,
     /// Number of the phase.
@@ -34,7 +34,7 @@ pub struct Sample {
 
 /// What a recording says about the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct StabilityAbout {
     /// Nominal ticks per second of the base.
     pub base_hertz: f64,
     /// The counters.
@@ -82,7 +82,7 @@ const PLAUSIBLE_HERTZ: core::ops::Range<f64> = 10.0..1e11;
 #[derive(Debug)]
 pub struct Stability {
     followed: Followed,
-    reference: Option<Reference>,
+    reference: Option<ReferenceClock>,
     period: Period,
 }
 
@@ -91,7 +91,11 @@ impl Stability {
     ///
     /// # Errors
     /// [`StabilityError::AbsurdFrequency`].
-    pub fn new(ways: Vec<Way>, reference: Option<Reference>, period: Period) -> Result<Self, StabilityError> {
+    pub fn new(
+        ways: Vec<CounterWay>,
+        reference: Option<ReferenceClock>,
+        period: Period,
+    ) -> Result<Self, StabilityError> {
         match ways.iter().find(|way| !PLAUSIBLE_HERTZ.contains(&way.hertz())) {
             Some(way) => Err(StabilityError::AbsurdFrequency { name: way.name(), hertz: way.hertz() }),
             None => Ok(Stability { followed: Followed::new(ways), reference, period }),
@@ -99,21 +103,21 @@ impl Stability {
     }
 
     /// What a recording says about the run.
-    pub fn about(&self, every_s: f64) -> About {
+    pub fn about(&self, every_s: f64) -> StabilityAbout {
         let ways = self.followed.ways();
         let counters = ways.iter().map(|way| CounterAbout { name: way.name(), hertz: way.hertz() }).collect();
         let reference = self.reference.as_ref().map(|reference| reference.name().to_owned());
-        About { base_hertz: self.period.as_hertz(), counters, reference, every_s }
+        StabilityAbout { base_hertz: self.period.as_hertz(), counters, reference, every_s }
     }
 
     /// Reads everything once.
     ///
     /// # Errors
     /// A counter or the reference is gone.
-    pub fn sample(&mut self, phase: usize, t: f64) -> Result<Sample, StabilityError> {
+    pub fn sample(&mut self, phase: usize, t: f64) -> Result<CountersSample, StabilityError> {
         let points = self.followed.points()?;
-        let reference = self.reference.as_mut().map(Reference::point).transpose()?.flatten();
-        Ok(Sample { t, phase, points, reference })
+        let reference = self.reference.as_mut().map(ReferenceClock::point).transpose()?.flatten();
+        Ok(CountersSample { t, phase, points, reference })
     }
 }
 
@@ -137,7 +141,8 @@ mod tests {
 
     #[test]
     fn a_counter_that_vanishes_is_named_with_a_remedy() {
-        let mut stability = Stability::new(vec![Way::vanished()], None, Period::from_hertz(1e9).unwrap()).unwrap();
+        let mut stability =
+            Stability::new(vec![CounterWay::vanished()], None, Period::from_hertz(1e9).unwrap()).unwrap();
         let error = stability.sample(0, 0.0).unwrap_err().to_string();
         assert!(error.contains("ptp7 clock_gettime cannot be read any more") && error.contains("--only"), "{error}");
     }

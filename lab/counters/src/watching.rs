@@ -13,7 +13,7 @@ use std::io;
 
 /// Something that a counter must not do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
+pub struct CounterFault {
     /// Seconds since the beginning.
     pub t: f64,
     /// Which counter.
@@ -27,7 +27,7 @@ pub struct Finding {
 
 /// Why a counter cannot be watched.
 #[derive(Debug, thiserror::Error)]
-pub enum WatchError {
+pub enum CounterWatchError {
     /// It does not even run steadily at the beginning.
     #[error("{counter} cannot be watched: {error}. Use `ffclock-lab counters` to see which counters run")]
     Unsteady {
@@ -42,36 +42,36 @@ pub enum WatchError {
 }
 
 /// Watches the counters of this host.
-pub struct Watcher<R = HostReadings> {
+pub struct CounterWatcher<R = HostReadings> {
     counters: Vec<(CounterId, Continuity<R>)>,
     cpus: Vec<CpuRound>,
     trusted: Option<Vec<String>>,
 }
 
-impl Watcher {
+impl CounterWatcher {
     /// Begins to watch the CPU's counter, the kernel's raw clock, and the counters of the module where it is loaded.
     ///
     /// # Errors
-    /// [`WatchError`].
-    pub fn start() -> Result<Self, WatchError> {
+    /// [`CounterWatchError`].
+    pub fn start() -> Result<Self, CounterWatchError> {
         let watched = present().into_iter().map(|counter| {
-            let nominal = nominal(counter).map_err(|error| WatchError::Unsteady { counter, error })?;
-            Ok::<_, WatchError>((counter, Continuity::start(counter, nominal)))
+            let nominal = nominal(counter).map_err(|error| CounterWatchError::Unsteady { counter, error })?;
+            Ok::<_, CounterWatchError>((counter, Continuity::start(counter, nominal)))
         });
-        let counters = watched.collect::<Result<Vec<_>, WatchError>>()?;
+        let counters = watched.collect::<Result<Vec<_>, CounterWatchError>>()?;
         let each = counters.iter().map(|(counter, _)| *counter).filter(|counter| counter.is_per_cpu());
         let cpus = each.map(CpuRound::start).collect::<io::Result<Vec<CpuRound>>>()?;
-        Ok(Watcher { counters, cpus, trusted: available_clocksources() })
+        Ok(CounterWatcher { counters, cpus, trusted: available_clocksources() })
     }
 }
 
-impl<R: Readings> Watcher<R> {
+impl<R: Readings> CounterWatcher<R> {
     /// Looks once; everything that was found since the last look. `t`: seconds since the beginning.
     ///
     /// # Errors
     /// The thread cannot go to other CPUs any more.
-    pub fn look(&mut self, t: f64) -> Result<Vec<Finding>, WatchError> {
-        let mut found: Vec<Finding> = Vec::new();
+    pub fn look(&mut self, t: f64) -> Result<Vec<CounterFault>, CounterWatchError> {
+        let mut found: Vec<CounterFault> = Vec::new();
         for (counter, continuity) in &mut self.counters {
             let broken = continuity.observe().err();
             // For the CPU's counter the kernel's list says so, below.
@@ -86,7 +86,7 @@ impl<R: Readings> Watcher<R> {
         Ok(found)
     }
 
-    fn compare_trust(&mut self, t: f64, now: Option<Vec<String>>) -> Vec<Finding> {
+    fn compare_trust(&mut self, t: f64, now: Option<Vec<String>>) -> Vec<CounterFault> {
         // Where the list cannot be read once, the one before still counts.
         let (Some(before), Some(now)) = (self.trusted.clone(), now) else { return Vec::new() };
         let found = changes(t, &before, &now);
@@ -98,7 +98,7 @@ impl<R: Readings> Watcher<R> {
 const DISAGREES: &str = "disagrees-between-cpus";
 const TRUST_LOST: &str = "trust-lost";
 
-fn of_break(t: f64, counter: CounterId, broken: &Break) -> Finding {
+fn of_break(t: f64, counter: CounterId, broken: &Break) -> CounterFault {
     let kind = match broken {
         Break::Suspended { .. } => "suspended",
         Break::CounterJumped { .. } => "jumped",
@@ -109,7 +109,7 @@ fn of_break(t: f64, counter: CounterId, broken: &Break) -> Finding {
         Break::CounterVanished { .. } => "vanished",
         Break::EpochEnded { .. } => "epoch-ended",
     };
-    Finding { t, counter: counter.name().to_owned(), kind, evidence: broken.to_string() }
+    CounterFault { t, counter: counter.name().to_owned(), kind, evidence: broken.to_string() }
 }
 
 fn present() -> Vec<CounterId> {
@@ -120,16 +120,16 @@ fn present() -> Vec<CounterId> {
 }
 
 /// The kernel takes a counter that it found unsteady off its list.
-fn changes(t: f64, before: &[String], now: &[String]) -> Vec<Finding> {
+fn changes(t: f64, before: &[String], now: &[String]) -> Vec<CounterFault> {
     let missing_from = |list: &[String], name: &String| !list.contains(name);
     let lost = before.iter().filter(|name| missing_from(now, name)).map(|name| {
         let evidence =
             format!("the kernel does not offer {name} as a clocksource any more; it offers {}", now.join(" "));
-        Finding { t, counter: name.clone(), kind: TRUST_LOST, evidence }
+        CounterFault { t, counter: name.clone(), kind: TRUST_LOST, evidence }
     });
     let gained = now.iter().filter(|name| missing_from(before, name)).map(|name| {
         let evidence = format!("the kernel offers {name} as a clocksource now");
-        Finding { t, counter: name.clone(), kind: "trust-gained", evidence }
+        CounterFault { t, counter: name.clone(), kind: "trust-gained", evidence }
     });
     lost.chain(gained).collect()
 }
@@ -154,11 +154,15 @@ mod tests {
         }
     }
 
-    fn watcher(script: &[(u64, i64)]) -> Watcher<Script> {
+    fn watcher(script: &[(u64, i64)]) -> CounterWatcher<Script> {
         let period = Period::from_hertz(1e9).unwrap();
         let nominal = Nominal { period, error: Rate::from_ppm(100.0), source: NominalSource::Crystal };
         let continuity = Continuity::with_readings(Script(script.to_vec()), CounterId::CPU, nominal);
-        Watcher { counters: vec![(CounterId::CPU, continuity)], cpus: Vec::new(), trusted: available_clocksources() }
+        CounterWatcher {
+            counters: vec![(CounterId::CPU, continuity)],
+            cpus: Vec::new(),
+            trusted: available_clocksources(),
+        }
     }
 
     #[test]
@@ -185,7 +189,7 @@ mod tests {
         assert_eq!((found.len(), found[0].kind, found[0].counter.as_str()), (1, "trust-lost", "tsc"));
         assert!(found[0].evidence.contains("it offers hpet acpi_pm"), "{found:?}");
         assert_eq!(changes(5.0, &list("hpet"), &list("hpet kvm-clock"))[0].kind, "trust-gained");
-        let mut watcher = Watcher { trusted: Some(list("tsc")), ..watcher(&[(0, 0)]) };
+        let mut watcher = CounterWatcher { trusted: Some(list("tsc")), ..watcher(&[(0, 0)]) };
         assert!(watcher.compare_trust(1.0, None).is_empty());
         assert_eq!(watcher.compare_trust(1.0, Some(list("hpet"))).len(), 2);
         assert!(watcher.compare_trust(2.0, Some(list("hpet"))).is_empty(), "found once");
@@ -193,7 +197,7 @@ mod tests {
 
     #[test]
     fn this_hosts_counters_can_be_watched() {
-        let mut watcher = Watcher::start().unwrap();
+        let mut watcher = CounterWatcher::start().unwrap();
         assert!(watcher.look(0.0).is_ok() && watcher.look(0.1).is_ok());
     }
 }

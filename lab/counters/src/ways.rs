@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
-enum Reader {
+enum ReadingMethod {
     Nothing,
     Plain,
     Ordered,
@@ -78,40 +78,55 @@ pub(crate) struct KernelTicks {
 
 /// One way to read one counter or clock.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct CounterWay {
     counter: String,
     access: &'static str,
     hertz: f64,
-    reader: Reader,
+    reader: ReadingMethod,
 }
 
 /// Something done with a reading as a plain function, so that which one it is was decided before and does not enter
 /// what is timed.
-pub trait Work {
+pub trait ReadingTask {
     /// What comes of it.
     type Output;
     /// Does it. `read` gives `None` where the counter cannot be read (any more).
     fn run<F: FnMut() -> Option<u64>>(self, read: F) -> Self::Output;
 }
 
-impl Way {
+impl CounterWay {
     /// Reads nothing: what is left is the cost of the instrument itself.
     pub fn nothing() -> Self {
-        Way { counter: "nothing".to_owned(), access: "the instrument itself", hertz: 1e9, reader: Reader::Nothing }
+        CounterWay {
+            counter: "nothing".to_owned(),
+            access: "the instrument itself",
+            hertz: 1e9,
+            reader: ReadingMethod::Nothing,
+        }
     }
 
     /// A clock whose device is gone.
     #[cfg(test)]
     pub(crate) fn vanished() -> Self {
         let device = Arc::new(File::open("/dev/null").expect("every Linux has it"));
-        Way { counter: "ptp7".to_owned(), access: "clock_gettime", hertz: 1e9, reader: Reader::Device(device) }
+        CounterWay {
+            counter: "ptp7".to_owned(),
+            access: "clock_gettime",
+            hertz: 1e9,
+            reader: ReadingMethod::Device(device),
+        }
     }
 
     /// A counter that shows what a test says, then vanishes.
     #[cfg(test)]
     pub(crate) fn scripted(readings: Vec<Result<Stated, Unread>>) -> Self {
         let script = Arc::new(std::sync::Mutex::new(readings.into()));
-        Way { counter: "module:hpet".to_owned(), access: "ioctl", hertz: 1e9, reader: Reader::Scripted(script) }
+        CounterWay {
+            counter: "module:hpet".to_owned(),
+            access: "ioctl",
+            hertz: 1e9,
+            reader: ReadingMethod::Scripted(script),
+        }
     }
 
     /// What is read.
@@ -140,29 +155,29 @@ impl Way {
     }
 
     /// Hands the reading to `work`.
-    pub fn with<W: Work>(&self, work: W) -> W::Output {
+    pub fn with<W: ReadingTask>(&self, work: W) -> W::Output {
         match &self.reader {
-            Reader::Nothing => work.run(|| Some(0)),
-            Reader::Plain => work.run(|| Some(read_unordered(CounterId::CPU).raw())),
-            Reader::Ordered => work.run(|| Some(read_ordered(CounterId::CPU).raw())),
+            ReadingMethod::Nothing => work.run(|| Some(0)),
+            ReadingMethod::Plain => work.run(|| Some(read_unordered(CounterId::CPU).raw())),
+            ReadingMethod::Ordered => work.run(|| Some(read_ordered(CounterId::CPU).raw())),
             #[cfg(target_arch = "x86_64")]
-            Reader::Rdtscp => work.run(|| Some(ffclock_counter::read_rdtscp().raw())),
-            Reader::EmptySystemCall => work.run(ffi::empty_system_call),
-            Reader::Vdso(clock) => by_clock(*clock, work),
-            Reader::SystemCall(clock) => work.run(|| ffi::read_clock_by_system_call(*clock)),
-            Reader::Device(device) => work.run(|| ffi::read_device_clock(device)),
-            Reader::Module(module, counter) | Reader::Kernel(module, counter, _) => {
+            ReadingMethod::Rdtscp => work.run(|| Some(ffclock_counter::read_rdtscp().raw())),
+            ReadingMethod::EmptySystemCall => work.run(ffi::empty_system_call),
+            ReadingMethod::Vdso(clock) => by_clock(*clock, work),
+            ReadingMethod::SystemCall(clock) => work.run(|| ffi::read_clock_by_system_call(*clock)),
+            ReadingMethod::Device(device) => work.run(|| ffi::read_device_clock(device)),
+            ReadingMethod::Module(module, counter) | ReadingMethod::Kernel(module, counter, _) => {
                 work.run(|| module.read(*counter).ok().map(|sample| sample.value))
             }
-            Reader::ModulePage(page, ..) => work.run(|| page.read().map(|reading| reading.counter.raw())),
+            ReadingMethod::ModulePage(page, ..) => work.run(|| page.read().map(|reading| reading.counter.raw())),
             #[cfg(test)]
-            Reader::Scripted(_) => work.run(|| self.read_stated().ok().map(|stated| stated.value)),
+            ReadingMethod::Scripted(_) => work.run(|| self.read_stated().ok().map(|stated| stated.value)),
         }
     }
 
     /// For a way inside the kernel: what one reading cost there, or `None` inside where it cannot be read.
     pub(crate) fn kernel_ticks(&self) -> Option<Option<KernelTicks>> {
-        let Reader::Kernel(module, counter, inside) = &self.reader else { return None };
+        let ReadingMethod::Kernel(module, counter, inside) = &self.reader else { return None };
         let measure = || {
             let [first, second, third, fourth] = module.measure_latency(*counter).ok()?.tsc;
             let bracket = match inside {
@@ -181,13 +196,15 @@ impl Way {
     /// Why the counter cannot be read.
     pub fn read_stated(&self) -> Result<Stated, Unread> {
         match &self.reader {
-            Reader::Module(module, counter) | Reader::Kernel(module, counter, _) => of_module(module, *counter),
-            Reader::ModulePage(page, module, counter) => match page.read() {
+            ReadingMethod::Module(module, counter) | ReadingMethod::Kernel(module, counter, _) => {
+                of_module(module, *counter)
+            }
+            ReadingMethod::ModulePage(page, module, counter) => match page.read() {
                 Some(reading) => Ok(Stated { value: reading.counter.raw(), epoch: Some(reading.epoch) }),
                 None => of_module(module, *counter),
             },
             #[cfg(test)]
-            Reader::Scripted(script) => {
+            ReadingMethod::Scripted(script) => {
                 script.lock().map_or(None, |mut readings| readings.pop_front()).unwrap_or(Err(Unread::Gone))
             }
             _ => self.read().map(|value| Stated { value, epoch: None }).ok_or(Unread::Gone),
@@ -202,7 +219,7 @@ impl Way {
     /// Reads once; `None` where the counter cannot be read.
     pub fn read(&self) -> Option<u64> {
         struct Once;
-        impl Work for Once {
+        impl ReadingTask for Once {
             type Output = Option<u64>;
             fn run<F: FnMut() -> Option<u64>>(self, mut read: F) -> Option<u64> {
                 read()
@@ -220,7 +237,7 @@ fn of_module(module: &Ffcounter, counter: ModuleCounter) -> Result<Stated, Unrea
     }
 }
 
-fn by_clock<W: Work>(clock: PosixClock, work: W) -> W::Output {
+fn by_clock<W: ReadingTask>(clock: PosixClock, work: W) -> W::Output {
     work.run(|| ffi::read_clock(clock))
 }
 
@@ -231,40 +248,51 @@ const CPU: (&str, &str, &str) = ("tsc", "rdtsc", "lfence;rdtsc");
 const CPU: (&str, &str, &str) = ("cntvct", "mrs", "isb;mrs");
 
 /// The CPU's counter, with each instruction that reads it. `hertz`: its nominal frequency.
-pub fn cpu_ways(hertz: f64) -> Vec<Way> {
-    let way = |access, reader| Way { counter: CPU.0.to_owned(), access, hertz, reader };
-    let ways = vec![way(CPU.1, Reader::Plain), way(CPU.2, Reader::Ordered)];
+pub fn cpu_ways(hertz: f64) -> Vec<CounterWay> {
+    let way = |access, reader| CounterWay { counter: CPU.0.to_owned(), access, hertz, reader };
+    let ways = vec![way(CPU.1, ReadingMethod::Plain), way(CPU.2, ReadingMethod::Ordered)];
     #[cfg(target_arch = "x86_64")]
-    let ways = ways.into_iter().chain(ffclock_counter::has_rdtscp().then(|| way("rdtscp", Reader::Rdtscp))).collect();
+    let ways =
+        ways.into_iter().chain(ffclock_counter::has_rdtscp().then(|| way("rdtscp", ReadingMethod::Rdtscp))).collect();
     ways
 }
 
 /// An empty system call, to compare those with that do something.
-pub fn empty_system_call() -> Way {
-    Way { counter: "none".to_owned(), access: "empty system call", hertz: 1e9, reader: Reader::EmptySystemCall }
+pub fn empty_system_call() -> CounterWay {
+    CounterWay {
+        counter: "none".to_owned(),
+        access: "empty system call",
+        hertz: 1e9,
+        reader: ReadingMethod::EmptySystemCall,
+    }
 }
 
 /// A clock of POSIX through the vDSO.
-pub fn vdso(clock: PosixClock) -> Way {
-    Way { counter: clock.name().to_owned(), access: "vDSO", hertz: 1e9, reader: Reader::Vdso(clock) }
+pub fn vdso(clock: PosixClock) -> CounterWay {
+    CounterWay { counter: clock.name().to_owned(), access: "vDSO", hertz: 1e9, reader: ReadingMethod::Vdso(clock) }
 }
 
 /// A clock of POSIX through a system call.
-pub fn system_call(clock: PosixClock) -> Way {
-    Way { counter: clock.name().to_owned(), access: "system call", hertz: 1e9, reader: Reader::SystemCall(clock) }
+pub fn system_call(clock: PosixClock) -> CounterWay {
+    CounterWay {
+        counter: clock.name().to_owned(),
+        access: "system call",
+        hertz: 1e9,
+        reader: ReadingMethod::SystemCall(clock),
+    }
 }
 
 /// A PTP hardware clock.
 ///
 /// # Errors
 /// The device cannot be opened, or is no clock.
-pub fn ptp_clock(path: &Path) -> io::Result<Way> {
+pub fn ptp_clock(path: &Path) -> io::Result<CounterWay> {
     let device = Arc::new(File::open(path)?);
     if ffi::read_device_clock(&device).is_none() {
         return Err(io::Error::other("it is no PTP hardware clock, or cannot be read"));
     }
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-    Ok(Way { counter: name, access: "clock_gettime", hertz: 1e9, reader: Reader::Device(device) })
+    Ok(CounterWay { counter: name, access: "clock_gettime", hertz: 1e9, reader: ReadingMethod::Device(device) })
 }
 
 /// The devices in /dev whose name is `prefix` and a number, in order.
@@ -280,34 +308,36 @@ pub fn devices(prefix: &str) -> Vec<PathBuf> {
 }
 
 /// A counter of the module through a system call, without one where that is possible, and inside the kernel.
-fn module_ways(module: &Arc<Ffcounter>, counter: ModuleCounter, sample: &Sample) -> Vec<Way> {
-    let way = |access, reader| Way { counter: format!("module:{counter}"), access, hertz: sample.hertz(), reader };
+fn module_ways(module: &Arc<Ffcounter>, counter: ModuleCounter, sample: &Sample) -> Vec<CounterWay> {
+    let way =
+        |access, reader| CounterWay { counter: format!("module:{counter}"), access, hertz: sample.hertz(), reader };
     let page = sample.has(layout::PAGE).then(|| module.page(counter).ok()).flatten();
-    let page = page.map(|page| way("page", Reader::ModulePage(Arc::new(page), module.clone(), counter)));
-    let kernel = |access, inside| way(access, Reader::Kernel(module.clone(), counter, inside));
-    let mut ways = vec![way("ioctl", Reader::Module(module.clone(), counter))];
+    let page = page.map(|page| way("page", ReadingMethod::ModulePage(Arc::new(page), module.clone(), counter)));
+    let kernel = |access, inside| way(access, ReadingMethod::Kernel(module.clone(), counter, inside));
+    let mut ways = vec![way("ioctl", ReadingMethod::Module(module.clone(), counter))];
     ways.extend(page);
     ways.extend([kernel("kernel register", Inside::Register), kernel("kernel interface", Inside::Interface)]);
     ways
 }
 
 /// The counters of an open module, each with every way to read it.
-pub fn every_module_way(module: Ffcounter) -> Vec<Way> {
+pub fn every_module_way(module: Ffcounter) -> Vec<CounterWay> {
     let module = Arc::new(module);
     module.counters().iter().flat_map(|(counter, sample)| module_ways(&module, *counter, sample)).collect()
 }
 
 /// One way for each counter of `ways`, the first, which is the cheapest; not what shows the last tick only or no
 /// counter at all.
-pub fn one_for_each_counter(ways: Vec<Way>) -> Vec<Way> {
+pub fn one_for_each_counter(ways: Vec<CounterWay>) -> Vec<CounterWay> {
     let mut seen = BTreeSet::new();
-    let counts =
-        |way: &Way| !way.counter().ends_with("coarse") && way.counter() != "none" && way.kernel_ticks().is_none();
+    let counts = |way: &CounterWay| {
+        !way.counter().ends_with("coarse") && way.counter() != "none" && way.kernel_ticks().is_none()
+    };
     ways.into_iter().filter(|way| counts(way) && seen.insert(way.counter().to_owned())).collect()
 }
 
 /// Every way that this host has; `hertz` of the CPU's counter.
-pub fn every_way(hertz: f64) -> Vec<Way> {
+pub fn every_way(hertz: f64) -> Vec<CounterWay> {
     let mut ways = cpu_ways(hertz);
     ways.extend(PosixClock::ALL.map(vdso));
     ways.extend(PosixClock::ALL.map(system_call));
@@ -327,7 +357,7 @@ mod tests {
             let (first, second) = (way.read().unwrap(), way.read().unwrap());
             assert!(first <= second, "{}: {first} then {second}", way.name());
         }
-        assert_eq!(Way::nothing().read(), Some(0));
+        assert_eq!(CounterWay::nothing().read(), Some(0));
     }
 
     #[test]

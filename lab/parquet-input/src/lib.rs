@@ -53,7 +53,7 @@ fn check_places(file: &SerializedFileReader<File>, bytes: u64) -> Result<(), Par
 
 /// Why a column cannot be had.
 #[derive(Debug)]
-pub enum Fault {
+pub enum ColumnFault {
     /// The file has no column of that name.
     Missing,
     /// It has one of lists, or of parts of parts.
@@ -65,14 +65,15 @@ pub enum Fault {
 /// The column `name` of row group `group`.
 ///
 /// # Errors
-/// [`Fault`].
-pub fn find(file: &SerializedFileReader<File>, group: usize, name: &str) -> Result<ColumnReader, Fault> {
+/// [`ColumnFault`].
+pub fn find(file: &SerializedFileReader<File>, group: usize, name: &str) -> Result<ColumnReader, ColumnFault> {
     let schema = file.metadata().file_metadata().schema_descr();
-    let index = schema.columns().iter().position(|column| column.path().string() == name).ok_or(Fault::Missing)?;
+    let index =
+        schema.columns().iter().position(|column| column.path().string() == name).ok_or(ColumnFault::Missing)?;
     if schema.column(index).max_rep_level() > 0 || schema.column(index).max_def_level() > 1 {
-        return Err(Fault::Nested);
+        return Err(ColumnFault::Nested);
     }
-    guarded(|| file.get_row_group(group).and_then(|group| group.get_column_reader(index))).map_err(Fault::Parquet)
+    guarded(|| file.get_row_group(group).and_then(|group| group.get_column_reader(index))).map_err(ColumnFault::Parquet)
 }
 
 #[cfg(test)]

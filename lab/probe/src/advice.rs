@@ -8,7 +8,7 @@
 
 use crate::digest::{Digest, load_name};
 use crate::findings::{Asymmetry, Plausibility};
-use crate::site::{Location, Site};
+use crate::site::{Site, TimestampingLocation};
 use ffclock_counters::campaign::Load;
 use serde::Serialize;
 
@@ -22,9 +22,9 @@ const NOTABLE: f64 = 1.5;
 
 /// The findings about one location.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Candidate {
+pub struct LocationCandidate {
     /// The location that this is about.
-    pub location: Location,
+    pub location: TimestampingLocation,
     /// How far its delays reach above their minima, out and in together, 99 %, when the machine is quiet [ns].
     pub reach_ns: f64,
     /// Its 95 % interval in the phase in which it reaches farthest [ns].
@@ -41,27 +41,28 @@ pub struct Candidate {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Where to stamp; `None` where nothing sound was measured, or the best two cannot be distinguished.
-    pub location: Option<Location>,
+    pub location: Option<TimestampingLocation>,
     /// What a program sets to stamp there.
     pub how: Option<String>,
     /// The reasons, a sentence each.
     pub reasons: Vec<String>,
     /// The locations that were compared, best first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<LocationCandidate>,
 }
 
 /// Where programs can stamp without a reference of their own.
-const CANDIDATES: [Location; 3] = [Location::Socket, Location::Tap, Location::User];
+const CANDIDATES: [TimestampingLocation; 3] =
+    [TimestampingLocation::Socket, TimestampingLocation::Tap, TimestampingLocation::User];
 
 /// Judges a run. `unavailable` is what the host did not offer.
 pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
-    let mut candidates: Vec<Candidate> =
+    let mut candidates: Vec<LocationCandidate> =
         CANDIDATES.into_iter().filter_map(|location| candidate(digest, location)).collect();
     candidates.sort_by(|a, b| {
         (a.is_broken, worst(a)).partial_cmp(&(b.is_broken, worst(b))).unwrap_or(core::cmp::Ordering::Equal)
     });
     let is_driver_seen = digest.all().all(|(_, findings)| findings.reference == (Site::DriverOut, Site::DriverIn));
-    let sound: Vec<&Candidate> = candidates.iter().filter(|candidate| !candidate.is_broken).collect();
+    let sound: Vec<&LocationCandidate> = candidates.iter().filter(|candidate| !candidate.is_broken).collect();
     let tie = sound.first().copied().zip(sound.get(1).copied());
     let tie = tie.filter(|(best, next)| best.worst_interval_ns.1 + LEVEL_NS >= next.worst_interval_ns.0);
     let best = sound.first().copied().filter(|_| tie.is_none());
@@ -96,10 +97,10 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
     }
 }
 
-fn candidate(digest: &Digest<'_>, location: Location) -> Option<Candidate> {
+fn candidate(digest: &Digest<'_>, location: TimestampingLocation) -> Option<LocationCandidate> {
     let reach = |load| reach(digest, load, location);
     let loads = digest.loads().into_iter().flatten();
-    let under_loads: Vec<(Load, Reach)> = loads.filter_map(|load| Some((load, reach(Some(load))?))).collect();
+    let under_loads: Vec<(Load, DelayReach)> = loads.filter_map(|load| Some((load, reach(Some(load))?))).collect();
     let quiet = reach(None)?;
     let worst = under_loads.iter().map(|(_, reach)| *reach).fold(quiet, |a, b| if b.ns > a.ns { b } else { a });
     let mut asymmetries = digest.asymmetries(None, location);
@@ -107,7 +108,7 @@ fn candidate(digest: &Digest<'_>, location: Location) -> Option<Candidate> {
     let everywhere = digest.all().flat_map(|(_, findings)| &findings.asymmetries);
     let is_broken =
         everywhere.filter(|one| one.location == location).any(|one| one.verdict == Plausibility::CausalityFault);
-    Some(Candidate {
+    Some(LocationCandidate {
         location,
         reach_ns: quiet.ns,
         worst_interval_ns: worst.interval_ns,
@@ -119,30 +120,30 @@ fn candidate(digest: &Digest<'_>, location: Location) -> Option<Candidate> {
 
 /// How far delays reach above their minimum, both directions together [ns], with the 95 % interval.
 #[derive(Clone, Copy)]
-struct Reach {
+struct DelayReach {
     ns: f64,
     interval_ns: (f64, f64),
 }
 
 /// The reach of both directions; a site that is the reference reaches nowhere.
-fn reach(digest: &Digest<'_>, load: Option<Load>, location: Location) -> Option<Reach> {
+fn reach(digest: &Digest<'_>, load: Option<Load>, location: TimestampingLocation) -> Option<DelayReach> {
     let (out, back) = location.sites();
     let references = digest.with(load).map(|findings| findings.reference).next()?;
     let one = |site, reference| match digest.site(load, site) {
         Some(summary) => {
             let (low, high) = summary.p99_interval_ns;
             let above = |ns: f64| ns - summary.min_ns;
-            Some(Reach { ns: above(summary.p99_ns), interval_ns: (above(low), above(high)) })
+            Some(DelayReach { ns: above(summary.p99_ns), interval_ns: (above(low), above(high)) })
         }
-        None => (site == reference).then_some(Reach { ns: 0.0, interval_ns: (0.0, 0.0) }),
+        None => (site == reference).then_some(DelayReach { ns: 0.0, interval_ns: (0.0, 0.0) }),
     };
     let (out, back) = (one(out, references.0)?, one(back, references.1)?);
     // What varies in one direction does so by itself: the distances of the ends add as squares do.
     let (ns, below, above) = (out.ns + back.ns, out.below().hypot(back.below()), out.above().hypot(back.above()));
-    Some(Reach { ns, interval_ns: (ns - below, ns + above) })
+    Some(DelayReach { ns, interval_ns: (ns - below, ns + above) })
 }
 
-impl Reach {
+impl DelayReach {
     fn below(self) -> f64 {
         self.ns - self.interval_ns.0
     }
@@ -156,7 +157,7 @@ fn width(one: &Asymmetry) -> f64 {
     one.interval_ns.1 - one.interval_ns.0
 }
 
-fn worst(candidate: &Candidate) -> f64 {
+fn worst(candidate: &LocationCandidate) -> f64 {
     candidate.under_loads.iter().map(|(_, reach)| *reach).fold(candidate.reach_ns, f64::max)
 }
 
@@ -164,25 +165,27 @@ fn us(ns: f64) -> String {
     format!("{:.2} us", ns / 1e3)
 }
 
-const fn plain(location: Location) -> &'static str {
+const fn plain(location: TimestampingLocation) -> &'static str {
     match location {
-        Location::User => "user space",
-        Location::Socket => "the socket",
-        Location::Tap => "the packet tap",
-        Location::Driver => "the driver",
+        TimestampingLocation::User => "user space",
+        TimestampingLocation::Socket => "the socket",
+        TimestampingLocation::Tap => "the packet tap",
+        TimestampingLocation::Driver => "the driver",
     }
 }
 
-const fn how(location: Location) -> &'static str {
+const fn how(location: TimestampingLocation) -> &'static str {
     match location {
-        Location::User => "read the counter around sendmsg and recvmsg (ffclockd: stamps = \"user\")",
-        Location::Socket => "SO_TIMESTAMPING with software stamps, both directions (ffclockd: stamps = \"kernel\")",
-        Location::Tap => "AF_PACKET as libpcap uses it, both directions",
-        Location::Driver => "the kernel's tracing with a raw trace clock (ffclockd: stamps = \"trace\")",
+        TimestampingLocation::User => "read the counter around sendmsg and recvmsg (ffclockd: stamps = \"user\")",
+        TimestampingLocation::Socket => {
+            "SO_TIMESTAMPING with software stamps, both directions (ffclockd: stamps = \"kernel\")"
+        }
+        TimestampingLocation::Tap => "AF_PACKET as libpcap uses it, both directions",
+        TimestampingLocation::Driver => "the kernel's tracing with a raw trace clock (ffclockd: stamps = \"trace\")",
     }
 }
 
-fn why(best: &Candidate, others: &[Candidate]) -> String {
+fn why(best: &LocationCandidate, others: &[LocationCandidate]) -> String {
     let rest: Vec<String> =
         others.iter().map(|other| format!("{} {}", plain(other.location), us(worst(other)))).collect();
     let against = if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) };
@@ -193,12 +196,12 @@ fn why(best: &Candidate, others: &[Candidate]) -> String {
     )
 }
 
-fn between_words(candidate: &Candidate) -> String {
+fn between_words(candidate: &LocationCandidate) -> String {
     let (low, high) = candidate.worst_interval_ns;
     format!("{} (95 %: {} to {})", us(worst(candidate)), us(low), us(high))
 }
 
-fn tie_words(best: &Candidate, next: &Candidate) -> String {
+fn tie_words(best: &LocationCandidate, next: &LocationCandidate) -> String {
     format!(
         "{} and {} cannot be distinguished: their delays reach above their minimum by {} and {} (99 %, both directions, worst phase), and another \
          run may put them the other way round. Measure more packets (--packets), or on a quieter machine.",
@@ -221,7 +224,7 @@ fn asymmetry_words(one: &Asymmetry) -> String {
     format!("{measured}; {limit}; {cost}, which `ffclock-lab probe calibrate` takes off.")
 }
 
-fn stress_words(best: &Candidate) -> String {
+fn stress_words(best: &LocationCandidate) -> String {
     if best.under_loads.is_empty() {
         return "What stress does to it was not measured: add --stress io,syscall,ip,cpu,interrupt.".to_owned();
     }
@@ -255,13 +258,13 @@ fn unseen_words(unavailable: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::findings::Findings;
-    use crate::passages::Passages;
+    use crate::passages::PacketPassages;
     use ffclock_units::Period;
 
     /// Packets whose user stamps vary by `user` ns and socket stamps by `socket` ns; a socket that breaks causality
     /// stamps late.
     fn findings(user: i64, socket: i64, is_late: bool) -> Findings {
-        let mut passages = Passages::default();
+        let mut passages = PacketPassages::default();
         for number in 0..1200 {
             let share = (number * 37) % 101;
             let late = if is_late && number == 7 { 100_000 } else { 0 };
@@ -284,7 +287,7 @@ mod tests {
         let (quiet, busy) = (findings(20_000, 1_000, false), findings(90_000, 4_000, false));
         let digest = Digest::of([(None, &quiet), (Some(Load::Cpu), &busy)]);
         let advice = advise(&digest, &[]);
-        assert_eq!(advice.location, Some(Location::Socket));
+        assert_eq!(advice.location, Some(TimestampingLocation::Socket));
         let text = advice.reasons.join("\n");
         assert!(text.contains("Stamp at the socket") && text.contains("user space 178"), "{text}");
         assert!(text.contains("asymmetry is 0.10 us (95 %") && text.contains("wrong by 0.05 us"), "{text}");
@@ -307,14 +310,14 @@ mod tests {
     fn a_location_that_breaks_causality_is_never_advised() {
         let quiet = findings(20_000, 1_000, true);
         let advice = advise(&Digest::of([(None, &quiet)]), &[]);
-        assert_eq!(advice.location, Some(Location::User));
+        assert_eq!(advice.location, Some(TimestampingLocation::User));
         assert!(advice.reasons.iter().any(|reason| reason.contains("Do not pair stamps of the socket")), "{advice:?}");
         assert!(advice.reasons.iter().any(|reason| reason.contains("--stress")), "{advice:?}");
     }
 
     #[test]
     fn without_tracing_the_advice_says_what_is_unknown() {
-        let mut passages = Passages::default();
+        let mut passages = PacketPassages::default();
         for number in 0..10 {
             passages
                 .restore([
@@ -327,7 +330,7 @@ mod tests {
         }
         let quiet = Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"));
         let advice = advise(&Digest::of([(None, &quiet)]), &["kernel tracing: no right".to_owned()]);
-        assert_eq!(advice.location, Some(Location::Socket));
+        assert_eq!(advice.location, Some(TimestampingLocation::Socket));
         let text = advice.reasons.join("\n");
         assert!(text.contains("not seen (kernel tracing: no right)") && text.contains("10 packets only"), "{text}");
     }

@@ -1,10 +1,10 @@
 //! What the kernel's tracing and eBPF say of the same packets at the same sites.
 
-use crate::ebpf::{Known, Passage};
+use crate::ebpf::{Known, SitePassage};
 use crate::events::PacketEvent;
-use crate::kind::Stamped;
+use crate::kind::StampedSites;
 use crate::pairs::MappingError;
-use crate::passages::{Passages, Placed};
+use crate::passages::{PacketPassages, Placement};
 use crate::payload::Direction;
 use crate::site::{Site, Sites};
 use ffclock_statistics::Spread;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// A site that both ways stamped, over all packets that have both stamps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Agreement {
+pub struct MethodAgreement {
     /// The site.
     pub site: Site,
     /// How many packets have both stamps.
@@ -36,20 +36,20 @@ pub struct Agreement {
 pub struct Methods {
     /// What the two ways to take kernel stamps say of the same packets, by site.
     #[serde(default, deserialize_with = "of_known_sites")]
-    pub agreements: Vec<Agreement>,
+    pub agreements: Vec<MethodAgreement>,
     /// How wrong the stamps by eBPF can be, where there are any.
     #[serde(default)]
     pub mapping: Option<MappingError>,
     /// Which sites each kind of probe stamped.
     #[serde(default)]
-    pub stamped: Stamped,
+    pub stamped: StampedSites,
 }
 
 /// Without those of sites that this program does not know.
-fn of_known_sites<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Agreement>, D::Error> {
+fn of_known_sites<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<MethodAgreement>, D::Error> {
     let mut all = Vec::<Value>::deserialize(input)?;
     all.retain(|one| one["site"].as_str().is_none_or(|name| Site::from_key(name).is_some()));
-    all.iter().map(|one| Agreement::deserialize(one).map_err(D::Error::custom)).collect()
+    all.iter().map(|one| MethodAgreement::deserialize(one).map_err(D::Error::custom)).collect()
 }
 
 /// Stamps by eBPF, by site and packet. The first of several of one packet at one site counts.
@@ -61,7 +61,7 @@ pub(crate) struct SecondStamps {
 
 impl SecondStamps {
     /// Takes a stamp in, if it belongs to one of the packets.
-    pub(crate) fn place(&mut self, passage: &Passage, counter: Counter, packets: &Passages) {
+    pub(crate) fn place(&mut self, passage: &SitePassage, counter: Counter, packets: &PacketPassages) {
         let site = passage.site;
         let sequence = match passage.known {
             Known::Sequence(sequence) => Some(sequence).filter(|sequence| *sequence < packets.len() as u64),
@@ -89,25 +89,30 @@ impl SecondStamps {
     }
 
     /// Compares with the stamps that there are.
-    pub(crate) fn compare(&self, packets: &Passages, period: Period) -> Vec<Agreement> {
+    pub(crate) fn compare(&self, packets: &PacketPassages, period: Period) -> Vec<MethodAgreement> {
         let traced = self.by_site.iter().filter(|(site, _)| Sites::TRACED.contains(**site));
         traced.filter_map(|(site, stamps)| agreement(*site, stamps, packets, period)).collect()
     }
 
     /// Adds the stamps of sites that have no others.
-    pub(crate) fn fill(&self, packets: &mut Passages) {
+    pub(crate) fn fill(&self, packets: &mut PacketPassages) {
         for (site, stamps) in &self.by_site {
             if packets.count(*site) == 0 {
                 for (sequence, counter) in stamps {
                     let placed = packets.note(*sequence, *site, *counter);
-                    debug_assert_ne!(placed, Placed::Nowhere, "it was looked up");
+                    debug_assert_ne!(placed, Placement::Nowhere, "it was looked up");
                 }
             }
         }
     }
 }
 
-fn agreement(site: Site, stamps: &BTreeMap<u64, Counter>, packets: &Passages, period: Period) -> Option<Agreement> {
+fn agreement(
+    site: Site,
+    stamps: &BTreeMap<u64, Counter>,
+    packets: &PacketPassages,
+    period: Period,
+) -> Option<MethodAgreement> {
     let ns = |ticks: Ticks| (period * ticks).as_seconds() * 1e9;
     let (mut tracing, mut ebpf, mut differences) = (Vec::new(), Vec::new(), Vec::new());
     for (sequence, counter) in stamps {
@@ -123,7 +128,7 @@ fn agreement(site: Site, stamps: &BTreeMap<u64, Counter>, packets: &Passages, pe
         ebpf.push(ns(second - user).abs());
     }
     let median = |values: &[f64]| Spread::of(values).map(|spread| spread.median);
-    Some(Agreement {
+    Some(MethodAgreement {
         site,
         count: differences.len(),
         tracing_ns: median(&tracing)?,
@@ -141,8 +146,8 @@ mod tests {
         Counter::from_raw(ticks)
     }
 
-    fn packets() -> Passages {
-        let mut packets = Passages::new(at(0));
+    fn packets() -> PacketPassages {
+        let mut packets = PacketPassages::new(at(0));
         for sequence in 0..100 {
             let begin = sequence * 10_000;
             packets.send(at(begin));
@@ -153,8 +158,8 @@ mod tests {
         packets
     }
 
-    fn passage(site: Site, known: Known) -> Passage {
-        Passage { site, stamped: Moment::from_origin(ffclock_units::Span::ZERO), known }
+    fn passage(site: Site, known: Known) -> SitePassage {
+        SitePassage { site, stamped: Moment::from_origin(ffclock_units::Span::ZERO), known }
     }
 
     #[test]

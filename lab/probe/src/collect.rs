@@ -1,12 +1,12 @@
 //! The thread that empties the tap, the kernel's tracing and the buffer of the eBPF programs while another one sends
 //! and receives.
 
-use crate::ebpf::{self, Passage, Stamps};
+use crate::ebpf::{self, EbpfStamps, SitePassage};
 use crate::error::ProbeError;
-use crate::events::{Events, PacketEvent, TracingScope};
+use crate::events::{PacketEvent, PacketEvents, TracingScope};
 use crate::hardware;
 use crate::pairs::{ClockPoint, PairLine};
-use crate::plan::{PacketTap, Plan};
+use crate::plan::{PacketTap, ProbePlan};
 use crate::tap::{Tap, Tapped};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -27,7 +27,7 @@ const COLLECT_TRACING_EVERY: Duration = Duration::from_millis(100);
 pub(crate) struct Collected {
     pub(crate) tapped: Vec<Tapped>,
     pub(crate) events: Vec<PacketEvent>,
-    pub(crate) passages: Vec<Passage>,
+    pub(crate) passages: Vec<SitePassage>,
     pub(crate) pairs: PairLine<Utc>,
     pub(crate) mono_pairs: PairLine<Mono>,
     pub(crate) tap_dropped: u64,
@@ -52,15 +52,15 @@ pub(crate) struct Collector {
 /// Where stamps come from.
 struct Probing {
     tap: Option<Tap>,
-    events: Option<Events>,
-    stamps: Option<Stamps>,
+    events: Option<PacketEvents>,
+    stamps: Option<EbpfStamps>,
     clock: SystemPairs,
     counter: CounterId,
 }
 
 impl Collector {
     /// Everything is in place when this returns; what cannot be had is added to `unavailable`.
-    pub(crate) fn start(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Result<Self, ProbeError> {
+    pub(crate) fn start(plan: &ProbePlan, label: &Label, unavailable: &mut Vec<String>) -> Result<Self, ProbeError> {
         // The first at a tracepoint is called first: the tracing's stamps do not wait for the programs.
         let tap = open_tap(plan, unavailable);
         let events = open_events(plan, label, unavailable);
@@ -95,7 +95,7 @@ impl Collector {
 }
 
 impl Collected {
-    fn nothing(plan: &Plan) -> Self {
+    fn nothing(plan: &ProbePlan) -> Self {
         Collected {
             tapped: Vec::new(),
             events: Vec::new(),
@@ -114,7 +114,7 @@ impl Collected {
     }
 }
 
-fn open_tap(plan: &Plan, unavailable: &mut Vec<String>) -> Option<Tap> {
+fn open_tap(plan: &ProbePlan, unavailable: &mut Vec<String>) -> Option<Tap> {
     if plan.probes.tap == PacketTap::LeftOut {
         return None;
     }
@@ -122,14 +122,14 @@ fn open_tap(plan: &Plan, unavailable: &mut Vec<String>) -> Option<Tap> {
     tap.map_err(|error| unavailable.push(format!("packet tap on {}: {error} (needs CAP_NET_RAW)", plan.device))).ok()
 }
 
-fn open_events(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Option<Events> {
+fn open_events(plan: &ProbePlan, label: &Label, unavailable: &mut Vec<String>) -> Option<PacketEvents> {
     if plan.probes.tracing.is_empty() {
         return None;
     }
     let ip_header = if plan.to.is_ipv4() { 20 } else { 40 };
     let (device, sites, thread) = (plan.device.as_str(), plan.probes.tracing, label.thread);
     let scope = TracingScope { device, ip_header, lengths: plan.lengths, sites, thread };
-    match Events::open(plan.counter, &scope) {
+    match PacketEvents::open(plan.counter, &scope) {
         Ok((events, missing)) => {
             unavailable.extend(missing);
             Some(events)
@@ -141,13 +141,13 @@ fn open_events(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Opt
     }
 }
 
-fn open_stamps(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Option<Stamps> {
+fn open_stamps(plan: &ProbePlan, label: &Label, unavailable: &mut Vec<String>) -> Option<EbpfStamps> {
     if plan.probes.ebpf.is_empty() {
         return None;
     }
     let (device, sites) = (plan.device.as_str(), plan.probes.ebpf);
     let (lengths, queue_hook) = (plan.lengths, plan.probes.queue_hook);
-    match Stamps::open(&ebpf::ProgramScope {
+    match EbpfStamps::open(&ebpf::ProgramScope {
         device,
         run: label.run,
         server_port: plan.to.port(),
@@ -181,8 +181,8 @@ fn collect(mut probing: Probing, mut collected: Collected, stop: &AtomicBool) ->
     // What was stamped just now lies before these pairs.
     collected.read_pairs(&mut probing.clock, probing.counter);
     collected.tap_dropped = probing.tap.as_mut().map_or(Ok(0), Tap::dropped)?;
-    collected.events_lost = probing.events.as_ref().map_or(0, Events::lost);
-    collected.passages_lost = probing.stamps.as_ref().map_or(0, Stamps::lost);
+    collected.events_lost = probing.events.as_ref().map_or(0, PacketEvents::lost);
+    collected.passages_lost = probing.stamps.as_ref().map_or(0, EbpfStamps::lost);
     Ok(collected)
 }
 

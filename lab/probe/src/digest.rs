@@ -1,13 +1,13 @@
 //! A run in few numbers: each site's delays by load, over all phases with that load.
 
-use crate::findings::{Asymmetry, Delay, Findings};
-use crate::site::{Location, Site};
+use crate::findings::{Asymmetry, Findings, SiteDelay};
+use crate::site::{Site, TimestampingLocation};
 use ffclock_counters::campaign::Load;
 use serde::Serialize;
 
 /// The delays of a site under one load [ns].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub struct DelaySummary {
     /// The smallest of all phases.
     pub min_ns: f64,
     /// The mean of the phases' medians.
@@ -56,12 +56,12 @@ impl<'a> Digest<'a> {
 
     /// A site's delays under a load; zero, without spread, for the reference itself, and `None` where it was not
     /// stamped.
-    pub fn site(&self, load: Option<Load>, site: Site) -> Option<Summary> {
-        let found: Vec<&Delay> =
+    pub fn site(&self, load: Option<Load>, site: Site) -> Option<DelaySummary> {
+        let found: Vec<&SiteDelay> =
             self.with(load).flat_map(|findings| &findings.delays).filter(|delay| delay.site == site).collect();
-        let mean = |of: fn(&Delay) -> f64| found.iter().map(|delay| of(delay)).sum::<f64>() / found.len() as f64;
+        let mean = |of: fn(&SiteDelay) -> f64| found.iter().map(|delay| of(delay)).sum::<f64>() / found.len() as f64;
         let widest = found.iter().max_by(|a, b| a.delay_ns.p99.total_cmp(&b.delay_ns.p99))?;
-        Some(Summary {
+        Some(DelaySummary {
             min_ns: found.iter().map(|delay| delay.delay_ns.min).fold(f64::INFINITY, f64::min),
             median_ns: mean(|delay| delay.delay_ns.median),
             iqr_ns: mean(|delay| delay.delay_ns.iqr()),
@@ -71,7 +71,7 @@ impl<'a> Digest<'a> {
     }
 
     /// The asymmetries of a location under a load, one for each phase.
-    pub fn asymmetries(&self, load: Option<Load>, location: Location) -> Vec<Asymmetry> {
+    pub fn asymmetries(&self, load: Option<Load>, location: TimestampingLocation) -> Vec<Asymmetry> {
         let all = self.with(load).flat_map(|findings| &findings.asymmetries);
         all.filter(|one| one.location == location).copied().collect()
     }

@@ -18,12 +18,12 @@ mod skeleton;
 #[cfg(feature = "ebpf")]
 mod stamps;
 #[cfg(feature = "ebpf")]
-pub use stamps::Stamps;
+pub use stamps::EbpfStamps;
 
 #[cfg(not(feature = "ebpf"))]
 mod absent;
 #[cfg(not(feature = "ebpf"))]
-pub use absent::Stamps;
+pub use absent::NoStamps as EbpfStamps;
 
 use crate::payload::Lengths;
 use crate::plan::QueueHook;
@@ -55,11 +55,11 @@ pub struct ProgramScope<'a> {
 pub const BUFFER_BYTES: u32 = 4 << 20;
 
 /// Programs that stamp, and the sites that were asked for but are missing, each with the reason.
-pub type Opened = (Stamps, Vec<String>);
+pub type Opened = (EbpfStamps, Vec<String>);
 
 /// A packet passed a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct SitePassage {
     /// The site that it passed.
     pub site: Site,
     /// The time at which it passed.

@@ -11,7 +11,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// An echo server.
 #[derive(Debug)]
-pub struct Echo {
+pub struct EchoServer {
     socket: UdpSocket,
 }
 
@@ -24,7 +24,7 @@ pub struct Answered {
     pub ignored: u64,
 }
 
-impl Echo {
+impl EchoServer {
     /// Opens the socket of the server.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Echo {
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         socket.set_read_timeout(Some(LOOK_EVERY))?;
-        Ok(Echo { socket })
+        Ok(EchoServer { socket })
     }
 
     /// Where it listens.

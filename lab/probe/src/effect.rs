@@ -10,9 +10,9 @@
 use crate::agreement::Methods;
 use crate::error::ProbeError;
 use crate::kind::ProbeKind;
-use crate::outcome::Outcome;
+use crate::outcome::ProbeOutcome;
 use crate::payload::Direction;
-use crate::plan::{PacketTap, Plan, Probes, QueueHook};
+use crate::plan::{PacketTap, ProbePlan, Probes, QueueHook};
 use crate::run::run;
 use crate::site::{Site, Sites};
 use core::ops::ControlFlow;
@@ -107,7 +107,7 @@ fn levels(kinds: &[ProbeKind], way: Direction) -> Vec<Probes> {
 /// # Errors
 /// Those of a run; and the tracing is missing, by which the driver is seen.
 pub fn measure(
-    plan: &Plan,
+    plan: &ProbePlan,
     rounds: usize,
     watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Option<Effect>, ProbeError> {
@@ -119,7 +119,7 @@ pub fn measure(
     for round in 0..rounds {
         for place in 0..probes.len() {
             let level = if round % 2 == 0 { place } else { probes.len() - 1 - place };
-            let block = Plan { packets: BLOCK_PACKETS, burst: BURST, probes: probes[level], ..plan.clone() };
+            let block = ProbePlan { packets: BLOCK_PACKETS, burst: BURST, probes: probes[level], ..plan.clone() };
             let mut is_broken = false;
             let outcome = run(&block, &mut |_| {
                 let flow = watch(done as f64 / (rounds * probes.len()) as f64);
@@ -137,7 +137,7 @@ pub fn measure(
 }
 
 impl Seen {
-    fn take(&mut self, outcome: &Outcome, plan: &Plan) -> Result<(), ProbeError> {
+    fn take(&mut self, outcome: &ProbeOutcome, plan: &ProbePlan) -> Result<(), ProbeError> {
         let ns = |ticks: Ticks| (plan.period * ticks).as_seconds() * 1e9;
         let between = |from, to| outcome.passages.between(from, to).map(|(_, ticks)| ns(ticks));
         if outcome.passages.count(Site::DriverOut) == 0 {
@@ -235,8 +235,8 @@ impl Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agreement::Agreement;
-    use crate::kind::Stamped;
+    use crate::agreement::MethodAgreement;
+    use crate::kind::StampedSites;
 
     fn seen(send_ns: f64, out_ns: f64) -> Seen {
         // Ten rounds that drift by far more than a probe costs.
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn only_what_lies_between_is_taken_off() {
         let effect = effect();
-        let stamped = Stamped {
+        let stamped = StampedSites {
             tracing: Sites::TRACED,
             ebpf: Sites::of(&[Site::QueueOut, Site::DriverOut, Site::DriverIn]),
             tap: Sites::of(&[Site::TapOut, Site::TapIn]),
@@ -300,9 +300,10 @@ mod tests {
 
     #[test]
     fn where_both_methods_stamp_the_cost_of_that_place_counts() {
-        let stamped = Stamped { tracing: Sites::DRIVER, ebpf: Sites::DRIVER, tap: Sites::NONE };
+        let stamped = StampedSites { tracing: Sites::DRIVER, ebpf: Sites::DRIVER, tap: Sites::NONE };
         let difference_ns = Spread::of(&[60.0, 70.0, 80.0]).expect("there are some");
-        let agreement = Agreement { site: Site::DriverIn, count: 3, tracing_ns: 0.0, ebpf_ns: 70.0, difference_ns };
+        let agreement =
+            MethodAgreement { site: Site::DriverIn, count: 3, tracing_ns: 0.0, ebpf_ns: 70.0, difference_ns };
         let methods = Methods { stamped, agreements: vec![agreement], mapping: None };
         let corrected = effect().correct(Site::SocketIn, 5_000.0, &methods);
         assert_eq!((corrected.probes, corrected.cost_ns), (2, 70.0 + 100.0));
@@ -311,7 +312,7 @@ mod tests {
     #[test]
     fn before_the_driver_a_delay_on_the_way_in_is_negative() {
         let effect = effect();
-        let stamped = Stamped { tracing: Sites::DRIVER, ebpf: Sites::of(&[Site::XdpIn]), tap: Sites::NONE };
+        let stamped = StampedSites { tracing: Sites::DRIVER, ebpf: Sites::of(&[Site::XdpIn]), tap: Sites::NONE };
         let methods = Methods { stamped, ..Methods::default() };
         let at_xdp = effect.correct(Site::XdpIn, -2_000.0, &methods);
         assert_eq!((at_xdp.probes, at_xdp.cost_ns, at_xdp.corrected_ns), (1, -100.0, -1_900.0));

@@ -20,12 +20,12 @@ const QUEUED: &str = "net/net_dev_queue";
 const STARTED: &str = "net/net_dev_start_xmit";
 const DONE: &str = "net/net_dev_xmit";
 const RECEIVED: [Reception; 6] = [
-    Reception { event: "net/napi_gro_receive_entry", site: Site::DriverIn, length: Length::Packet },
-    Reception { event: "net/netif_rx_entry", site: Site::DriverIn, length: Length::Packet },
-    Reception { event: "net/netif_receive_skb_entry", site: Site::DriverIn, length: Length::Packet },
-    Reception { event: "net/netif_receive_skb", site: Site::StackIn, length: Length::Packet },
-    Reception { event: "skb/skb_copy_datagram_iovec", site: Site::CopyIn, length: Length::Payload("len") },
-    Reception { event: "sock/sock_recv_length", site: Site::ReadIn, length: Length::Payload("ret") },
+    Reception { event: "net/napi_gro_receive_entry", site: Site::DriverIn, length: LengthField::Packet },
+    Reception { event: "net/netif_rx_entry", site: Site::DriverIn, length: LengthField::Packet },
+    Reception { event: "net/netif_receive_skb_entry", site: Site::DriverIn, length: LengthField::Packet },
+    Reception { event: "net/netif_receive_skb", site: Site::StackIn, length: LengthField::Packet },
+    Reception { event: "skb/skb_copy_datagram_iovec", site: Site::CopyIn, length: LengthField::Payload("len") },
+    Reception { event: "sock/sock_recv_length", site: Site::ReadIn, length: LengthField::Payload("ret") },
 ];
 
 /// An event of a packet on its way in.
@@ -33,12 +33,12 @@ const RECEIVED: [Reception; 6] = [
 struct Reception {
     event: &'static str,
     site: Site,
-    length: Length,
+    length: LengthField,
 }
 
 /// Which length an event has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Length {
+enum LengthField {
     /// That of the packet from its IP header on, in the field `len`. The event names the device.
     Packet,
     /// That of the payload, in this field. The event happens in the thread that receives.
@@ -79,13 +79,13 @@ impl TracingScope<'_> {
         format!("len >= {from} && len <= {}", to + LONGEST_LINK_HEADER)
     }
 
-    fn received(&self, length: Length) -> String {
+    fn received(&self, length: LengthField) -> String {
         match length {
-            Length::Packet => {
+            LengthField::Packet => {
                 let (from, to) = self.packet_lengths();
                 format!("len >= {from} && len <= {to}")
             }
-            Length::Payload(field) => {
+            LengthField::Payload(field) => {
                 let (from, to) = self.lengths.range();
                 format!("common_pid == {} && {field} >= {from} && {field} <= {to}", self.thread)
             }
@@ -129,14 +129,14 @@ struct ReceivedFields {
 
 /// Follows test packets through the kernel.
 #[derive(Debug)]
-pub struct Events {
+pub struct PacketEvents {
     instance: TraceInstance,
-    decoder: Decoder,
+    decoder: EventDecoder,
     lost: u64,
 }
 
 #[derive(Debug)]
-struct Decoder {
+struct EventDecoder {
     device: String,
     lengths: Lengths,
     queued: Option<SentFields>,
@@ -149,7 +149,7 @@ struct Decoder {
     on_the_way: BTreeMap<u64, u64>,
 }
 
-impl Events {
+impl PacketEvents {
     /// Begins to trace. Events that this kernel does not have are left out and named in the second value.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl Events {
             let format = optional(instance.enable(reception.event, &scope.received(reception.length)));
             received.extend(format.and_then(|format| ReceivedFields::of(&format, reception, scope.ip_header)));
         }
-        let decoder = Decoder {
+        let decoder = EventDecoder {
             device: scope.device.to_owned(),
             lengths: scope.lengths,
             queued,
@@ -182,7 +182,7 @@ impl Events {
             waiting: BTreeMap::new(),
             on_the_way: BTreeMap::new(),
         };
-        Ok((Events { instance, decoder, lost: 0 }, missing))
+        Ok((PacketEvents { instance, decoder, lost: 0 }, missing))
     }
 
     /// Hands over what has happened since the last call.
@@ -211,7 +211,7 @@ impl Events {
     }
 }
 
-impl Decoder {
+impl EventDecoder {
     fn decode(&mut self, event: &TraceEvent<'_>, take: &mut impl FnMut(PacketEvent)) -> Option<()> {
         let id = event.id()?;
         let counter = event.counter;
@@ -295,8 +295,8 @@ impl ReceivedFields {
     fn of(format: &EventFormat, reception: Reception, ip_header: u64) -> Option<Self> {
         let Reception { site, length, .. } = reception;
         let (field, headers, device) = match length {
-            Length::Packet => ("len", ip_header + UDP_HEADER, Some(format.field("name")?.clone())),
-            Length::Payload(field) => (field, 0, None),
+            LengthField::Packet => ("len", ip_header + UDP_HEADER, Some(format.field("name")?.clone())),
+            LengthField::Payload(field) => (field, 0, None),
         };
         Some(ReceivedFields { id: format.id(), site, length: format.field(field)?.clone(), headers, device })
     }

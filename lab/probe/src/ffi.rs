@@ -4,7 +4,7 @@ use ffclock_units::Span;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 

@@ -5,10 +5,10 @@
 //! asymmetry of a location is A = min d_out - min d_in (section V); all that round trips alone can say is that it lies
 //! within +-r, r = min d_out + min d_in.
 
-use crate::passages::Passages;
+use crate::passages::PacketPassages;
 use crate::payload::{Direction, DirectionInFiles};
-use crate::site::{Location, Site};
-use crate::timeline::Timeline;
+use crate::site::{Site, TimestampingLocation};
+use crate::timeline::PacketTimeline;
 use ffclock_statistics::{Spread, percentile};
 use ffclock_units::{Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ const ORDERED: [(Site, Site); 22] = [
 
 /// The delays of one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Delay {
+pub struct SiteDelay {
     /// The direction of the packets.
     #[serde(with = "DirectionInFiles")]
     pub direction: Direction,
@@ -69,7 +69,7 @@ pub struct Delay {
 
 /// Stamps that contradict the order of causes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Violation {
+pub struct OrderViolation {
     /// What must be first.
     pub first: Site,
     /// What must follow.
@@ -88,7 +88,7 @@ pub struct Violation {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asymmetry {
     /// The location.
-    pub location: Location,
+    pub location: TimestampingLocation,
     /// The smallest delay out [ns].
     pub out_ns: f64,
     /// The smallest delay in [ns].
@@ -126,22 +126,22 @@ pub struct Findings {
     /// The site that stands for the wire, on the way out and on the way in.
     pub reference: (Site, Site),
     /// Delays by site.
-    pub delays: Vec<Delay>,
+    pub delays: Vec<SiteDelay>,
     /// Round trips by location [ns], and what of them lies within the host (round trip minus that of the reference).
-    pub round_trips: Vec<RoundTrip>,
+    pub round_trips: Vec<LocationTrip>,
     /// Order of events.
-    pub causality: Vec<Violation>,
+    pub causality: Vec<OrderViolation>,
     /// Asymmetry by location.
     pub asymmetries: Vec<Asymmetry>,
     /// One packet on its way; `None` where none came back.
-    pub timeline: Option<Timeline>,
+    pub timeline: Option<PacketTimeline>,
 }
 
 /// Round trips seen from one location.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RoundTrip {
+pub struct LocationTrip {
     /// The location.
-    pub location: Location,
+    pub location: TimestampingLocation,
     /// T_in - T_out [ns].
     pub whole_ns: Spread,
     /// Its 90th percentile [ns].
@@ -154,27 +154,30 @@ pub struct RoundTrip {
 
 impl Findings {
     /// Looks at all packets of a run; `period` is that of the counter.
-    pub fn of(passages: &Passages, period: Period) -> Self {
+    pub fn of(passages: &PacketPassages, period: Period) -> Self {
         let reference = reference(passages);
-        let view = View { passages, period, reference };
-        let causality: Vec<Violation> =
+        let view = PassageView { passages, period, reference };
+        let causality: Vec<OrderViolation> =
             ORDERED.into_iter().filter_map(|(first, second)| view.order(first, second)).collect();
         Findings {
             reference,
             delays: Site::ALL.into_iter().filter_map(|site| view.delay(site)).collect(),
-            round_trips: Location::ALL.into_iter().filter_map(|location| view.round_trip(location)).collect(),
-            asymmetries: Location::ALL
+            round_trips: TimestampingLocation::ALL
+                .into_iter()
+                .filter_map(|location| view.round_trip(location))
+                .collect(),
+            asymmetries: TimestampingLocation::ALL
                 .into_iter()
                 .filter_map(|location| view.asymmetry(location, &causality))
                 .collect(),
             causality,
-            timeline: Timeline::of(passages, period),
+            timeline: PacketTimeline::of(passages, period),
         }
     }
 }
 
 /// The driver's events where the kernel traces for us; otherwise the socket's stamps, which are taken next to them.
-fn reference(passages: &Passages) -> (Site, Site) {
+fn reference(passages: &PacketPassages) -> (Site, Site) {
     // Not every packet of a service that is merely watched has both ways.
     let most = |direction| Site::ALL.into_iter().filter(move |site| site.direction() == direction);
     let most = |direction| most(direction).map(|site| passages.count(site)).max().unwrap_or(0) as f64;
@@ -189,13 +192,13 @@ fn reference(passages: &Passages) -> (Site, Site) {
     )
 }
 
-struct View<'a> {
-    passages: &'a Passages,
+struct PassageView<'a> {
+    passages: &'a PacketPassages,
     period: Period,
     reference: (Site, Site),
 }
 
-impl View<'_> {
+impl PassageView<'_> {
     fn ns(&self, ticks: Ticks) -> f64 {
         (self.period * ticks).as_seconds() * 1e9
     }
@@ -209,7 +212,7 @@ impl View<'_> {
         self.passages.between(from, to).map(|(_, ticks)| self.ns(ticks)).collect()
     }
 
-    fn delay(&self, site: Site) -> Option<Delay> {
+    fn delay(&self, site: Site) -> Option<SiteDelay> {
         if site == self.reference.0 || site == self.reference.1 {
             return None;
         }
@@ -218,7 +221,7 @@ impl View<'_> {
         // The rank of a percentile varies as a binomial does (its normal form).
         let around = 1.96 * (0.99 * 0.01 / delays.len() as f64).sqrt();
         let p99_interval_ns = (percentile(&delays, 0.99 - around)?, percentile(&delays, (0.99 + around).min(1.0))?);
-        Some(Delay {
+        Some(SiteDelay {
             direction: site.direction(),
             site,
             count: delays.len(),
@@ -228,7 +231,7 @@ impl View<'_> {
         })
     }
 
-    fn round_trip(&self, location: Location) -> Option<RoundTrip> {
+    fn round_trip(&self, location: TimestampingLocation) -> Option<LocationTrip> {
         let (out, back) = location.sites();
         let whole: Vec<(usize, Ticks)> = self.passages.between(out, back).collect();
         let inner = |sequence: usize| {
@@ -241,7 +244,7 @@ impl View<'_> {
         let whole: Vec<f64> = whole.iter().map(|(_, ticks)| self.ns(*ticks)).collect();
         let is_reference = (out, back) == self.reference;
         let partial = if is_reference { Vec::new() } else { partial };
-        Some(RoundTrip {
+        Some(LocationTrip {
             location,
             whole_ns: Spread::of(&whole)?,
             whole_p90_ns: percentile(&whole, 0.9)?,
@@ -250,7 +253,7 @@ impl View<'_> {
         })
     }
 
-    fn order(&self, first: Site, second: Site) -> Option<Violation> {
+    fn order(&self, first: Site, second: Site) -> Option<OrderViolation> {
         let slack = SLACK.as_seconds() * 1e9;
         let (mut count, mut violations, mut worst_ns, mut examples) = (0, 0, 0.0_f64, Vec::new());
         for (sequence, ticks) in self.passages.between(first, second) {
@@ -264,15 +267,16 @@ impl View<'_> {
                 }
             }
         }
-        (count > 0).then_some(Violation { first, second, count, violations, worst_ns, examples })
+        (count > 0).then_some(OrderViolation { first, second, count, violations, worst_ns, examples })
     }
 
-    fn asymmetry(&self, location: Location, causality: &[Violation]) -> Option<Asymmetry> {
+    fn asymmetry(&self, location: TimestampingLocation, causality: &[OrderViolation]) -> Option<Asymmetry> {
         let (out, back) = location.sites();
         if (out, back) == self.reference {
             return None;
         }
-        let is_ours = |order: &&Violation| [order.first, order.second].iter().any(|site| *site == out || *site == back);
+        let is_ours =
+            |order: &&OrderViolation| [order.first, order.second].iter().any(|site| *site == out || *site == back);
         let is_violated = causality.iter().filter(is_ours).any(|order| order.violations > 0);
         let (out, back) = (self.delays_ns(out), self.delays_ns(back));
         let edges_ns = (percentile(&out, EDGE)?, percentile(&back, EDGE)?);

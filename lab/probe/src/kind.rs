@@ -3,36 +3,26 @@
 use crate::payload::Direction;
 use crate::plan::{PacketTap, Probes};
 use crate::site::{Site, Sites};
+use ffclock_counters::named;
 use serde::{Deserialize, Serialize};
 
-/// A kind of probe that can be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProbeKind {
-    /// An event of the kernel's tracing.
-    Tracing,
-    /// An eBPF program at a tracepoint.
-    Ebpf,
-    /// An eBPF program at tc.
-    Tc,
-    /// The packet tap.
-    Tap,
+named! {
+    /// A kind of probe that can be added, in the order in which they are added: the cheapest first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ProbeKind {
+        /// An event of the kernel's tracing.
+        Tracing = "tracing event",
+        /// An eBPF program at a tracepoint.
+        Ebpf = "eBPF at a tracepoint",
+        /// An eBPF program at tc.
+        Tc = "eBPF at tc",
+        /// The packet tap.
+        Tap = "packet tap",
+    }
 }
 
 impl ProbeKind {
-    /// In the order in which they are added: the cheapest first.
-    pub const ALL: [ProbeKind; 4] = [ProbeKind::Tracing, ProbeKind::Ebpf, ProbeKind::Tc, ProbeKind::Tap];
-
-    /// Its name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ProbeKind::Tracing => "tracing event",
-            ProbeKind::Ebpf => "eBPF at a tracepoint",
-            ProbeKind::Tc => "eBPF at tc",
-            ProbeKind::Tap => "packet tap",
-        }
-    }
-
     /// Adds one of this kind between user space and the driver on one way; a tap is on both.
     pub(crate) fn add_to(self, mut probes: Probes, way: Direction) -> Probes {
         let (stack, tc) = match way {
@@ -61,7 +51,7 @@ impl ProbeKind {
 
 /// Which sites each kind of probe stamped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamped {
+pub struct StampedSites {
     /// The sites that the kernel's tracing stamped.
     pub tracing: Sites,
     /// The sites that eBPF programs stamped.
@@ -70,7 +60,7 @@ pub struct Stamped {
     pub tap: Sites,
 }
 
-impl Stamped {
+impl StampedSites {
     pub(crate) fn by_kind(&self) -> [(ProbeKind, Sites); 4] {
         let tc = |wanted: bool| {
             let is_tc = |site: &Site| matches!(site, Site::TcOut | Site::TcIn) == wanted;

@@ -2,17 +2,17 @@
 
 use crate::agreement::{Methods, SecondStamps};
 use crate::collect::Collected;
-use crate::kind::Stamped;
-use crate::passages::{Passages, Placed};
+use crate::kind::StampedSites;
+use crate::passages::{PacketPassages, Placement};
 use crate::payload::Direction;
-use crate::plan::Plan;
+use crate::plan::ProbePlan;
 use crate::site::{Site, Sites};
 use ffclock_units::Ticks;
 use serde::{Deserialize, Serialize};
 
 /// What happened to packets and stamps, all of it counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct PacketCounts {
     /// Requests that left user space.
     pub sent: u64,
     /// Replies that reached it.
@@ -52,11 +52,11 @@ pub struct Counts {
 
 /// What was measured.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ProbeOutcome {
     /// Every stamp.
-    pub passages: Passages,
+    pub passages: PacketPassages,
     /// What happened to packets and stamps.
-    pub counts: Counts,
+    pub counts: PacketCounts,
     /// What the host does not offer, each with the reason.
     pub unavailable: Vec<String>,
     /// How long it took [s].
@@ -67,7 +67,7 @@ pub struct Outcome {
     pub methods: Methods,
 }
 
-impl Outcome {
+impl ProbeOutcome {
     pub(crate) fn take_in(&mut self, collected: &Collected, run: u64) {
         let counts = &mut self.counts;
         (counts.tap_dropped, counts.events_lost) = (collected.tap_dropped, collected.events_lost);
@@ -85,12 +85,12 @@ impl Outcome {
             }
         }
         for event in &collected.events {
-            counts.events_unplaced += u64::from(self.passages.note_event(event) == Placed::Nowhere);
+            counts.events_unplaced += u64::from(self.passages.note_event(event) == Placement::Nowhere);
         }
     }
 
     /// Stamps by eBPF count where the tracing has none, and are compared with its stamps where it has.
-    pub(crate) fn compare(&mut self, collected: &Collected, plan: &Plan) {
+    pub(crate) fn compare(&mut self, collected: &Collected, plan: &ProbePlan) {
         let mut second = SecondStamps::default();
         for passage in &collected.passages {
             match collected.mono_pairs.counter_at(passage.stamped) {
@@ -100,7 +100,7 @@ impl Outcome {
         }
         (self.counts.ebpf_lost, self.counts.ebpf_unplaced) = (collected.passages_lost, second.unplaced());
         self.methods.agreements = second.compare(&self.passages, plan.period);
-        self.methods.stamped = Stamped {
+        self.methods.stamped = StampedSites {
             tracing: collected.events.iter().fold(Sites::NONE, |set, event| set.with(event.site)),
             ebpf: second.sites(),
             tap: [Site::TapOut, Site::TapIn]

@@ -1,10 +1,10 @@
 //! The findings of the paper on FreeBSD 9, compared with the measurement on this host (sections IV and V, figures 3
 //! to 5).
 
-use crate::digest::{Digest, Summary, load_name};
+use crate::digest::{DelaySummary, Digest, load_name};
 use crate::findings::Plausibility;
 use crate::payload::Direction;
-use crate::site::{Location, Site};
+use crate::site::{Site, TimestampingLocation};
 use ffclock_counters::campaign::Load;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ const LEVEL_NS: f64 = 250.0;
 /// Whether a finding of the paper holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum PaperVerdict {
     /// It does.
     Confirmed,
     /// It does not.
@@ -24,37 +24,38 @@ pub enum Verdict {
     NotMeasured,
 }
 
-impl Verdict {
+impl PaperVerdict {
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Verdict::Confirmed => "confirmed",
-            Verdict::NotOnThisKernel => "not on this kernel",
-            Verdict::NotMeasured => "not measured",
+            PaperVerdict::Confirmed => "confirmed",
+            PaperVerdict::NotOnThisKernel => "not on this kernel",
+            PaperVerdict::NotMeasured => "not measured",
         }
     }
 }
 
 /// A finding of the paper, and whether it holds here.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Claim {
+pub struct PaperClaim {
     /// What the paper says.
     pub claim: String,
     /// Where it says so.
     pub source: &'static str,
     /// Whether it holds.
-    pub verdict: Verdict,
+    pub verdict: PaperVerdict,
     /// The numbers that show it, or what is missing.
     pub evidence: String,
 }
 
 /// The locations that programs stamp at, from the best of the paper to its worst.
-const LOCATIONS: [Location; 3] = [Location::Tap, Location::Socket, Location::User];
+const LOCATIONS: [TimestampingLocation; 3] =
+    [TimestampingLocation::Tap, TimestampingLocation::Socket, TimestampingLocation::User];
 const WAYS: [Direction; 2] = [Direction::Outgoing, Direction::Incoming];
 
 /// All of them, in the order of the paper.
-pub fn claims(digest: &Digest<'_>) -> Vec<Claim> {
-    let view = View { digest };
+pub fn claims(digest: &Digest<'_>) -> Vec<PaperClaim> {
+    let view = PaperView { digest };
     let mut claims = Vec::new();
     for way in WAYS {
         claims.push(view.tap_is_best(way));
@@ -72,7 +73,7 @@ pub fn claims(digest: &Digest<'_>) -> Vec<Claim> {
     claims
 }
 
-fn site(location: Location, way: Direction) -> Site {
+fn site(location: TimestampingLocation, way: Direction) -> Site {
     let (out, back) = location.sites();
     if way == Direction::Outgoing { out } else { back }
 }
@@ -87,17 +88,17 @@ fn us(ns: f64) -> String {
 
 /// A verdict and the numbers that show it.
 struct Judgement {
-    verdict: Verdict,
+    verdict: PaperVerdict,
     evidence: String,
 }
 
 impl Judgement {
     fn missing(what: &str) -> Self {
-        Judgement { verdict: Verdict::NotMeasured, evidence: what.to_owned() }
+        Judgement { verdict: PaperVerdict::NotMeasured, evidence: what.to_owned() }
     }
 
-    fn claim(self, text: impl Into<String>, source: &'static str) -> Claim {
-        Claim { claim: text.into(), source, verdict: self.verdict, evidence: self.evidence }
+    fn claim(self, text: impl Into<String>, source: &'static str) -> PaperClaim {
+        PaperClaim { claim: text.into(), source, verdict: self.verdict, evidence: self.evidence }
     }
 }
 
@@ -109,7 +110,7 @@ struct Statement {
 
 impl Statement {
     fn judged(self) -> Judgement {
-        let verdict = if self.holds { Verdict::Confirmed } else { Verdict::NotOnThisKernel };
+        let verdict = if self.holds { PaperVerdict::Confirmed } else { PaperVerdict::NotOnThisKernel };
         Judgement { verdict, evidence: self.words }
     }
 }
@@ -125,66 +126,60 @@ fn all_of(statements: &[Statement], otherwise: &str) -> Judgement {
     Statement { holds: kept == statements.len(), words }.judged()
 }
 
-struct View<'a> {
+struct PaperView<'a> {
     digest: &'a Digest<'a>,
 }
 
-impl View<'_> {
-    fn quiet(&self, location: Location, way: Direction) -> Option<Summary> {
+impl PaperView<'_> {
+    fn quiet(&self, location: TimestampingLocation, way: Direction) -> Option<DelaySummary> {
         self.digest.site(None, site(location, way))
     }
 
     /// Distance from the reference and spread of each location when the machine is quiet.
-    fn three(&self, way: Direction) -> Option<[Summary; 3]> {
+    fn three(&self, way: Direction) -> Option<[DelaySummary; 3]> {
         let [tap, socket, user] = LOCATIONS.map(|location| self.quiet(location, way));
         Some([tap?, socket?, user?])
     }
 
-    fn words(way: Direction, three: &[Summary; 3]) -> String {
-        let one = |(location, summary): (&Location, &Summary)| {
+    fn words(way: Direction, three: &[DelaySummary; 3]) -> String {
+        let one = |(location, summary): (&TimestampingLocation, &DelaySummary)| {
             format!("{} {} (IQR {})", location.name(), us(summary.median_ns), us(summary.iqr_ns))
         };
         let all: Vec<String> = LOCATIONS.iter().zip(three).map(one).collect();
         format!("median {} us: {}", word(way), all.join(", "))
     }
 
-    fn tap_is_best(&self, way: Direction) -> Claim {
-        let text = format!("the tap has the smallest and least variable delay on the way {}", word(way));
-        let found = self.three(way).map(|three| {
-            let [tap, others @ ..] = &three;
-            let holds = others.iter().all(|other| {
+    fn tap_is_best(&self, way: Direction) -> PaperClaim {
+        self.of_three(way, "the tap has the smallest and least variable delay", |[tap, others @ ..]| {
+            others.iter().all(|other| {
                 tap.median_ns.abs() <= other.median_ns.abs() + LEVEL_NS && tap.iqr_ns <= other.iqr_ns + LEVEL_NS
-            });
-            Statement { holds, words: Self::words(way, &three) }.judged()
-        });
-        found
-            .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
-            .claim(text, "IV, figures 3 and 4")
+            })
+        })
     }
 
-    fn user_is_worst(&self, way: Direction) -> Claim {
-        let text = format!("user space has the largest and most variable delay on the way {}", word(way));
-        let found = self.three(way).map(|three| {
-            let [others @ .., user] = &three;
-            let holds =
-                others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns);
-            Statement { holds, words: Self::words(way, &three) }.judged()
-        });
-        found
-            .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
-            .claim(text, "IV, figures 3 and 4")
+    fn user_is_worst(&self, way: Direction) -> PaperClaim {
+        self.of_three(way, "user space has the largest and most variable delay", |[others @ .., user]| {
+            others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns)
+        })
+    }
+
+    fn of_three(&self, way: Direction, what: &str, holds: fn(&[DelaySummary; 3]) -> bool) -> PaperClaim {
+        let judged = |three| Statement { holds: holds(&three), words: Self::words(way, &three) }.judged();
+        let found = self.three(way).map(judged);
+        let found = found.unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"));
+        found.claim(format!("{what} on the way {}", word(way)), "IV, figures 3 and 4")
     }
 
     fn loads(&self) -> Vec<Load> {
         self.digest.loads().into_iter().flatten().collect()
     }
 
-    fn order_under_stress(&self) -> Claim {
+    fn order_under_stress(&self) -> PaperClaim {
         let mut statements = Vec::new();
         for load in self.loads() {
             let median = |location, way| Some(self.digest.site(Some(load), site(location, way))?.median_ns);
             let (out, back) = (Direction::Outgoing, Direction::Incoming);
-            let (tap_out, user_out) = (median(Location::Tap, out), median(Location::User, out));
+            let (tap_out, user_out) = (median(TimestampingLocation::Tap, out), median(TimestampingLocation::User, out));
             let in_three = LOCATIONS.map(|location| median(location, back));
             let (Some(tap_out), Some(user_out), [Some(tap), Some(socket), Some(user)]) = (tap_out, user_out, in_three)
             else {
@@ -205,9 +200,9 @@ impl View<'_> {
         all_of(&statements, "needs --stress, tap, socket and user space").claim(text, "figure 3")
     }
 
-    fn outgoing_is_worse(&self) -> Claim {
+    fn outgoing_is_worse(&self) -> PaperClaim {
         let mut statements = Vec::new();
-        for location in [Location::Tap, Location::User] {
+        for location in [TimestampingLocation::Tap, TimestampingLocation::User] {
             let both = (self.quiet(location, Direction::Outgoing), self.quiet(location, Direction::Incoming));
             if let (Some(out), Some(back)) = both {
                 let holds = out.median_ns > back.median_ns && out.iqr_ns > back.iqr_ns;
@@ -227,7 +222,7 @@ impl View<'_> {
     }
 
     /// Every location and direction that was stamped quiet and under all of `loads`, with its spreads in that order.
-    fn series(&self, loads: &[Load], of: fn(&Summary) -> f64) -> Vec<(String, Vec<f64>)> {
+    fn series(&self, loads: &[Load], of: fn(&DelaySummary) -> f64) -> Vec<(String, Vec<f64>)> {
         let mut series = Vec::new();
         for location in LOCATIONS {
             for way in WAYS {
@@ -241,7 +236,7 @@ impl View<'_> {
         series
     }
 
-    fn stress_orders(&self) -> Claim {
+    fn stress_orders(&self) -> PaperClaim {
         let series = self.series(&[Load::Io, Load::Syscall], |summary| summary.p99_ns - summary.min_ns);
         let statements: Vec<Statement> = series
             .into_iter()
@@ -255,7 +250,7 @@ impl View<'_> {
         all_of(&statements, "needs --stress io,syscall").claim(text, "IV, stress")
     }
 
-    fn minima_drop(&self) -> Claim {
+    fn minima_drop(&self) -> PaperClaim {
         let mut statements = Vec::new();
         for load in [Load::Syscall, Load::Ip] {
             for (name, values) in self.series(&[load], |summary| summary.min_ns) {
@@ -267,7 +262,7 @@ impl View<'_> {
         all_of(&statements, "needs --stress syscall,ip").claim(text, "IV, stress")
     }
 
-    fn ip_spares_incoming(&self) -> Claim {
+    fn ip_spares_incoming(&self) -> PaperClaim {
         let series = self.series(&[Load::Ip], |summary| summary.median_ns);
         let spared = series.iter().filter(|(name, _)| name == "tap in" || name == "socket in");
         let statements: Vec<Statement> = spared
@@ -282,7 +277,7 @@ impl View<'_> {
     }
 
     /// The paper's stamp is taken from a copy that comes back over loopback, at any time; Linux takes it in the driver.
-    fn socket_out_breaks_causality(&self) -> Claim {
+    fn socket_out_breaks_causality(&self) -> PaperClaim {
         let text = "the socket's stamp on the way out can come after the packet is back";
         let pairs = [(Site::SocketOut, Site::DriverIn), (Site::SocketOut, Site::SocketIn)];
         let orders = self.digest.all().flat_map(|(_, findings)| &findings.causality);
@@ -301,10 +296,10 @@ impl View<'_> {
         Statement { holds: broken > 0, words }.judged().claim(text, "IV and V")
     }
 
-    fn tap_asymmetry_is_steady(&self) -> Claim {
+    fn tap_asymmetry_is_steady(&self) -> PaperClaim {
         let text = "the tap's asymmetry hardly depends on stress (about 1 us)";
         let of = |load| {
-            let all = self.digest.asymmetries(load, Location::Tap);
+            let all = self.digest.asymmetries(load, TimestampingLocation::Tap);
             let sound = all.iter().filter(|one| one.verdict != Plausibility::CausalityFault);
             let values: Vec<f64> = sound.map(|one| one.asymmetry_ns).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

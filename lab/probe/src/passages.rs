@@ -13,7 +13,7 @@ pub(crate) const BEYOND: u64 = 1 << 62;
 
 /// Ticks since the beginning of the run, by packet and site.
 #[derive(Clone, Debug)]
-pub struct Passages {
+pub struct PacketPassages {
     begin: Counter,
     rows: Vec<[i64; SITES]>,
     /// By code: replies in the order in which they came.
@@ -26,7 +26,7 @@ pub struct Beyond(pub Site);
 
 /// Where an event was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placed {
+pub enum Placement {
     /// It is the first event of its packet at that site.
     First,
     /// An earlier event of the packet is noted at that site.
@@ -35,17 +35,17 @@ pub enum Placed {
     Nowhere,
 }
 
-impl Default for Passages {
+impl Default for PacketPassages {
     /// No packets, and stamps that count from 0.
     fn default() -> Self {
-        Passages::new(Counter::from_raw(0))
+        PacketPassages::new(Counter::from_raw(0))
     }
 }
 
-impl Passages {
+impl PacketPassages {
     /// No packets yet; no stamp lies before `begin`.
     pub fn new(begin: Counter) -> Self {
-        Passages { begin, rows: Vec::new(), replies: vec![Vec::new(); LENGTHS as usize] }
+        PacketPassages { begin, rows: Vec::new(), replies: vec![Vec::new(); LENGTHS as usize] }
     }
 
     /// Appends a packet whose stamps are known in ticks since the beginning of the run, as a record has them.
@@ -82,10 +82,10 @@ impl Passages {
     }
 
     /// Notes a stamp of a packet that is known by its identity. The first one counts.
-    pub fn note(&mut self, sequence: u64, site: Site, counter: Counter) -> Placed {
+    pub fn note(&mut self, sequence: u64, site: Site, counter: Counter) -> Placement {
         let ticks = self.ticks(counter);
         let placed = self.place(sequence, site, ticks);
-        if placed == Placed::First && site == Site::UserReceive {
+        if placed == Placement::First && site == Site::UserReceive {
             self.replies[(sequence % LENGTHS) as usize].push((ticks, sequence));
         }
         placed
@@ -93,9 +93,9 @@ impl Passages {
 
     /// Notes an event that is known by its code only: it belongs to the last request that left user space before it, or
     /// to the first reply that reached user space after it.
-    pub fn note_event(&mut self, event: &PacketEvent) -> Placed {
+    pub fn note_event(&mut self, event: &PacketEvent) -> Placement {
         let ticks = self.ticks(event.counter);
-        self.sequence_of(event).map_or(Placed::Nowhere, |sequence| self.place(sequence, event.site, ticks))
+        self.sequence_of(event).map_or(Placement::Nowhere, |sequence| self.place(sequence, event.site, ticks))
     }
 
     /// Which packet an event belongs to.
@@ -135,16 +135,16 @@ impl Passages {
         (counter - self.begin).raw()
     }
 
-    fn place(&mut self, sequence: u64, site: Site, ticks: i64) -> Placed {
+    fn place(&mut self, sequence: u64, site: Site, ticks: i64) -> Placement {
         let row = usize::try_from(sequence).ok().and_then(|sequence| self.rows.get_mut(sequence));
-        let Some(place) = row.and_then(|row| row.get_mut(site.index())) else { return Placed::Nowhere };
+        let Some(place) = row.and_then(|row| row.get_mut(site.index())) else { return Placement::Nowhere };
         if *place != MISSING {
             // The drivers of some devices hand one packet over in two steps: the first one counts.
             *place = ticks.min(*place);
-            return Placed::Again;
+            return Placement::Again;
         }
         *place = ticks;
-        Placed::First
+        Placement::First
     }
 
     fn last_sent_before(&self, ticks: i64, code: u64) -> Option<u64> {
@@ -170,8 +170,8 @@ mod tests {
         Counter::from_raw(1_000_000 + ticks)
     }
 
-    fn run(packets: u64) -> Passages {
-        let mut passages = Passages::new(at(0));
+    fn run(packets: u64) -> PacketPassages {
+        let mut passages = PacketPassages::new(at(0));
         for sequence in 0..packets {
             passages.send(at(sequence * 100));
             passages.note(sequence, Site::UserReceive, at(sequence * 100 + 70));
@@ -186,7 +186,7 @@ mod tests {
             let code = sequence % LENGTHS;
             let out = PacketEvent { site: Site::DriverOut, counter: at(sequence * 100 + 10), code };
             let back = PacketEvent { site: Site::StackIn, counter: at(sequence * 100 + 60), code };
-            assert_eq!((passages.note_event(&out), passages.note_event(&back)), (Placed::First, Placed::First));
+            assert_eq!((passages.note_event(&out), passages.note_event(&back)), (Placement::First, Placement::First));
             let row = sequence as usize;
             assert_eq!(passages.at(row, Site::DriverOut), Some(Ticks::from_raw(sequence as i64 * 100 + 10)));
             assert_eq!(passages.at(row, Site::StackIn), Some(Ticks::from_raw(sequence as i64 * 100 + 60)));
@@ -199,23 +199,23 @@ mod tests {
         let mut passages = run(3);
         let early = PacketEvent { site: Site::DriverOut, counter: at(5), code: 2 };
         let late = PacketEvent { site: Site::StackIn, counter: at(5000), code: 2 };
-        assert_eq!((passages.note_event(&early), passages.note_event(&late)), (Placed::Nowhere, Placed::Nowhere));
+        assert_eq!((passages.note_event(&early), passages.note_event(&late)), (Placement::Nowhere, Placement::Nowhere));
     }
 
     #[test]
     fn what_came_before_the_request_left_belongs_to_another_packet() {
-        let mut passages = Passages::new(at(0));
+        let mut passages = PacketPassages::new(at(0));
         passages.send(at(500));
         passages.note(0, Site::UserReceive, at(900));
         let early = PacketEvent { site: Site::StackIn, counter: at(400), code: 0 };
-        assert_eq!(passages.note_event(&early), Placed::Nowhere);
+        assert_eq!(passages.note_event(&early), Placement::Nowhere);
         let fitting = PacketEvent { site: Site::StackIn, counter: at(800), code: 0 };
-        assert_eq!(passages.note_event(&fitting), Placed::First);
+        assert_eq!(passages.note_event(&fitting), Placement::First);
     }
 
     #[test]
     fn stamps_centuries_away_are_refused() {
-        let mut passages = Passages::default();
+        let mut passages = PacketPassages::default();
         let furthest = (1 << 62) - 1;
         for ticks in [1 << 62, -1 << 62, i64::MAX, i64::MIN] {
             let refused = passages.restore([(Site::UserSend, 0), (Site::TapIn, ticks)]);
@@ -229,10 +229,10 @@ mod tests {
     #[test]
     fn the_first_of_two_stamps_counts() {
         let mut passages = run(2);
-        assert_eq!(passages.note(1, Site::TapIn, at(150)), Placed::First);
-        assert_eq!(passages.note(1, Site::TapIn, at(140)), Placed::Again);
+        assert_eq!(passages.note(1, Site::TapIn, at(150)), Placement::First);
+        assert_eq!(passages.note(1, Site::TapIn, at(140)), Placement::Again);
         assert_eq!(passages.at(1, Site::TapIn), Some(Ticks::from_raw(140)));
-        assert_eq!(passages.note(7, Site::TapIn, at(140)), Placed::Nowhere);
+        assert_eq!(passages.note(7, Site::TapIn, at(140)), Placement::Nowhere);
         let delays: Vec<_> = passages.between(Site::TapIn, Site::UserReceive).collect();
         assert_eq!(delays, [(1, Ticks::from_raw(30))]);
     }

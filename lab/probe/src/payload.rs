@@ -27,7 +27,7 @@ pub(super) enum DirectionInFiles {
 
 /// Which packet it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct TestPacketId {
     /// Which run it belongs to.
     pub run: u64,
     /// Its number, from 0.
@@ -67,7 +67,7 @@ impl Lengths {
     }
 }
 
-impl Identity {
+impl TestPacketId {
     /// Writes the request with this identity into `buffer` and returns its bytes.
     pub fn write(self, lengths: Lengths, buffer: &mut [u8; LONGEST]) -> &[u8] {
         buffer[..8].copy_from_slice(&MAGIC.to_be_bytes());
@@ -82,7 +82,7 @@ impl Identity {
 
     /// Writes a request that wants no reply and gets none; it is none of the run's packets.
     pub fn write_unanswered(run: u64, sequence: u64, buffer: &mut [u8; LONGEST], lengths: Lengths) -> &[u8] {
-        let length = Identity { run, sequence, direction: Direction::Outgoing }.write(lengths, buffer).len();
+        let length = TestPacketId { run, sequence, direction: Direction::Outgoing }.write(lengths, buffer).len();
         buffer[24] = UNANSWERED;
         &buffer[..length]
     }
@@ -95,13 +95,13 @@ impl Identity {
             (true, 1) => Direction::Incoming,
             _ => return None,
         };
-        Some(Identity { run: number(8)?, sequence: number(16)?, direction })
+        Some(TestPacketId { run: number(8)?, sequence: number(16)?, direction })
     }
 }
 
 /// Turns a request into its reply; `None` where it is no request.
 pub fn reply(request: &mut [u8]) -> Option<&[u8]> {
-    let identity = Identity::read(request).filter(|identity| identity.direction == Direction::Outgoing)?;
+    let identity = TestPacketId::read(request).filter(|identity| identity.direction == Direction::Outgoing)?;
     // A server that answered anything else could be abused to send packets to others. A reply is never longer than its
     // request.
     let last = request.len().checked_sub(1).filter(|last| *last >= HEADER_BYTES)?;
@@ -129,12 +129,12 @@ mod tests {
         let lengths = Lengths::from(64);
         for sequence in [0, 1, 127, 128, 100_000] {
             let mut buffer = [0; LONGEST];
-            let sent = Identity { run: 7, sequence, direction: Direction::Outgoing };
+            let sent = TestPacketId { run: 7, sequence, direction: Direction::Outgoing };
             let mut request = sent.write(lengths, &mut buffer).to_vec();
-            assert_eq!(Identity::read(&request), Some(sent));
+            assert_eq!(TestPacketId::read(&request), Some(sent));
             assert_eq!(lengths.code(request.len()), Some((Direction::Outgoing, sequence % LENGTHS)));
             let reply = reply(&mut request).expect("it is a request");
-            assert_eq!(Identity::read(reply), Some(Identity { direction: Direction::Incoming, ..sent }));
+            assert_eq!(TestPacketId::read(reply), Some(TestPacketId { direction: Direction::Incoming, ..sent }));
             assert_eq!(lengths.code(reply.len()), Some((Direction::Incoming, sequence % LENGTHS)));
         }
     }
@@ -142,20 +142,20 @@ mod tests {
     #[test]
     fn replies_and_strangers_are_not_answered() {
         let mut buffer = [0; LONGEST];
-        let identity = Identity { run: 7, sequence: 1, direction: Direction::Incoming };
+        let identity = TestPacketId { run: 7, sequence: 1, direction: Direction::Incoming };
         let mut bytes = identity.write(Lengths::from(64), &mut buffer).to_vec();
         assert_eq!(reply(&mut bytes), None);
         assert_eq!(reply(&mut [0x23; 48]), None);
         assert_eq!(reply(&mut bytes[..24]), None);
-        assert_eq!(Identity::read(&[]), None);
+        assert_eq!(TestPacketId::read(&[]), None);
     }
 
     #[test]
     fn a_packet_that_wants_no_reply_gets_none() {
         let mut buffer = [0; LONGEST];
-        let mut bytes = Identity::write_unanswered(7, 3, &mut buffer, Lengths::from(64)).to_vec();
+        let mut bytes = TestPacketId::write_unanswered(7, 3, &mut buffer, Lengths::from(64)).to_vec();
         assert_eq!(bytes.len(), Lengths::from(64).of(3));
-        assert_eq!((Identity::read(&bytes), reply(&mut bytes)), (None, None));
+        assert_eq!((TestPacketId::read(&bytes), reply(&mut bytes)), (None, None));
     }
 
     #[test]

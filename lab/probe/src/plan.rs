@@ -11,7 +11,7 @@ pub const MOST_PACKETS: u64 = 10_000_000;
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ProbePlan {
     /// The echo server.
     pub to: SocketAddr,
     /// The device on the way to it.

@@ -10,10 +10,10 @@ mod table;
 mod text;
 
 use crate::agreement::Methods;
-use crate::outcome::{Counts, Outcome};
-use crate::passages::{Beyond, Passages};
+use crate::outcome::{PacketCounts, ProbeOutcome};
+use crate::passages::{Beyond, PacketPassages};
 use crate::site::Site;
-use ffclock_counters::campaign::Phase;
+use ffclock_counters::campaign::CampaignPhase;
 use ffclock_counters::recording::RecordingError;
 use ffclock_units::Period;
 use serde_json::Value;
@@ -65,15 +65,15 @@ pub enum RecordError {
 #[derive(Clone, Debug)]
 pub struct PhaseRecord {
     /// The number, the load and the begin of the phase.
-    pub phase: Phase,
+    pub phase: CampaignPhase,
     /// What happened to packets and stamps.
-    pub counts: Counts,
+    pub counts: PacketCounts,
     /// What the host did not offer.
     pub unavailable: Vec<String>,
     /// The length of the phase [s].
     pub length_s: f64,
     /// The stamps. At a site that both methods stamped they are those of the tracing.
-    pub passages: Passages,
+    pub passages: PacketPassages,
     /// What both methods said of the same packets; the stamps by eBPF themselves are not kept where the tracing has
     /// some.
     pub methods: Methods,
@@ -94,8 +94,8 @@ pub struct ProbeRecord {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Beside {
     #[serde(flatten)]
-    phase: Phase,
-    counts: Counts,
+    phase: CampaignPhase,
+    counts: PacketCounts,
     unavailable: Vec<String>,
     took_s: f64,
     #[serde(flatten)]
@@ -105,9 +105,9 @@ struct Beside {
 /// Writes a record.
 pub enum ProbeWriter {
     /// As JSON lines.
-    Lines(Box<text::Lines>),
+    Lines(Box<text::TextRecord>),
     /// As a Parquet file.
-    Table(Box<table::Table>),
+    Table(Box<table::ParquetTable>),
 }
 
 impl ProbeWriter {
@@ -120,9 +120,9 @@ impl ProbeWriter {
         let is_table = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(PARQUET_ENDING));
         let file = File::create(path)?;
         Ok(if is_table {
-            ProbeWriter::Table(Box::new(table::Table::begin(file, about)?))
+            ProbeWriter::Table(Box::new(table::ParquetTable::begin(file, about)?))
         } else {
-            ProbeWriter::Lines(Box::new(text::Lines::begin(file, &about)?))
+            ProbeWriter::Lines(Box::new(text::TextRecord::begin(file, &about)?))
         })
     }
 
@@ -130,7 +130,7 @@ impl ProbeWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn phase(&mut self, phase: &Phase, outcome: &Outcome) -> Result<(), RecordError> {
+    pub fn phase(&mut self, phase: &CampaignPhase, outcome: &ProbeOutcome) -> Result<(), RecordError> {
         let beside = Beside {
             phase: *phase,
             counts: outcome.counts.clone(),
@@ -156,7 +156,7 @@ impl ProbeWriter {
         self.append(beside, &phase.passages)
     }
 
-    fn append(&mut self, beside: Beside, passages: &Passages) -> Result<(), RecordError> {
+    fn append(&mut self, beside: Beside, passages: &PacketPassages) -> Result<(), RecordError> {
         match self {
             ProbeWriter::Lines(lines) => lines.phase(&beside, passages),
             ProbeWriter::Table(table) => table.phase(beside, passages),
@@ -219,7 +219,7 @@ fn period_of(about: &Value) -> Result<Period, RecordError> {
 }
 
 /// The phase, if its packets are those that its counts announce.
-fn checked(beside: Beside, passages: Passages, number: usize) -> Result<PhaseRecord, RecordError> {
+fn checked(beside: Beside, passages: PacketPassages, number: usize) -> Result<PhaseRecord, RecordError> {
     let Beside { phase, counts, unavailable, took_s: length_s, methods } = beside;
     let wrong = |what: String| Err(RecordError::Inconsistent(format!("phase {number}: {what}")));
     if number >= MOST_PHASES || phase.number != number {
@@ -237,7 +237,7 @@ fn checked(beside: Beside, passages: Passages, number: usize) -> Result<PhaseRec
 
 /// Appends a packet to a phase; `place` says where in the record it stands.
 fn append(
-    passages: &mut Passages,
+    passages: &mut PacketPassages,
     stamps: impl Iterator<Item = (Site, i64)>,
     place: impl std::fmt::Display,
 ) -> Result<(), RecordError> {

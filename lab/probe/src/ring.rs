@@ -1,6 +1,7 @@
 //! The ring of memory in which the kernel hands over tapped packets (AF_PACKET, `TPACKET_V3`:
 //! Documentation/networking/packet_mmap.rst). One of the files that may hold unsafe code (xtask/tidy.toml names them).
 
+use crate::ffi::checked;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::io;
@@ -42,10 +43,6 @@ pub(crate) struct Ring {
 
 // SAFETY: the mapping belongs to the process, not to a thread, and there is one owner at a time.
 unsafe impl Send for Ring {}
-
-fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
 
 impl Ring {
     /// Taps the device with this index: packets that pass `filter`, without their link header, both ways.

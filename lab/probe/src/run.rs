@@ -8,10 +8,10 @@ use crate::agreement::Methods;
 use crate::collect::{Collector, Label};
 use crate::error::ProbeError;
 use crate::ffi;
-use crate::outcome::{Counts, Outcome};
-use crate::passages::{Passages, Placed};
-use crate::payload::{Direction, Identity, LONGEST};
-use crate::plan::Plan;
+use crate::outcome::{PacketCounts, ProbeOutcome};
+use crate::passages::{PacketPassages, Placement};
+use crate::payload::{Direction, LONGEST, TestPacketId};
+use crate::plan::ProbePlan;
 use crate::site::Site;
 use core::ops::ControlFlow;
 use core::time::Duration;
@@ -34,7 +34,7 @@ const REPORT_EVERY: Span = Span::from_millis(100);
 ///
 /// # Errors
 /// [`ProbeError`]; what the host merely does not offer is no error but named in the outcome.
-pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<Outcome, ProbeError> {
+pub fn run(plan: &ProbePlan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<ProbeOutcome, ProbeError> {
     let mut unavailable = Vec::new();
     let mut talk = Talk::open(plan)?;
     if talk.socket.mode() == StampMode::User {
@@ -47,7 +47,7 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result
     std::thread::sleep(Duration::from_millis(40));
     let collected = collector.finish()?;
     let sends = ended?;
-    let mut outcome = Outcome {
+    let mut outcome = ProbeOutcome {
         passages: talk.passages,
         counts: talk.counts,
         unavailable,
@@ -76,19 +76,19 @@ fn is_passing(error: &io::Error) -> bool {
 
 /// The conversation with the echo server.
 struct Talk<'a> {
-    plan: &'a Plan,
+    plan: &'a ProbePlan,
     run: u64,
     socket: StampedSocket,
     stamper: Stamper,
-    passages: Passages,
-    counts: Counts,
+    passages: PacketPassages,
+    counts: PacketCounts,
     in_flight: VecDeque<(SendId, u64)>,
     latest: Option<u64>,
     reason: String,
 }
 
 impl<'a> Talk<'a> {
-    fn open(plan: &'a Plan) -> Result<Self, ProbeError> {
+    fn open(plan: &'a ProbePlan) -> Result<Self, ProbeError> {
         let failed = |error| ProbeError::Socket { what: format!("cannot talk to {}", plan.to), error };
         let socket = StampedSocket::connect(plan.to, StampMode::Kernel).map_err(failed)?;
         let run = ffclock_sys::random_nonce().map_err(failed)?;
@@ -97,8 +97,8 @@ impl<'a> Talk<'a> {
             run,
             socket,
             stamper: Stamper::new(plan.counter, plan.period),
-            passages: Passages::new(read_ordered(plan.counter)),
-            counts: Counts::default(),
+            passages: PacketPassages::new(read_ordered(plan.counter)),
+            counts: PacketCounts::default(),
             in_flight: VecDeque::new(),
             latest: None,
             reason: String::new(),
@@ -146,7 +146,7 @@ impl<'a> Talk<'a> {
         let socket = socket.map_err(failed)?;
         let (mut buffer, mut sends) = ([0; LONGEST], Vec::new());
         for number in 0..self.plan.burst {
-            let bytes = Identity::write_unanswered(self.run, u64::MAX - number, &mut buffer, self.plan.lengths);
+            let bytes = TestPacketId::write_unanswered(self.run, u64::MAX - number, &mut buffer, self.plan.lengths);
             let sent = read_bracketed(self.plan.counter, || socket.send(bytes));
             // What the queue does not take costs something else.
             if sent.value.is_ok() {
@@ -158,7 +158,7 @@ impl<'a> Talk<'a> {
 
     fn send(&mut self, sequence: u64) -> Result<(), ProbeError> {
         let mut buffer = [0; LONGEST];
-        let identity = Identity { run: self.run, sequence, direction: Direction::Outgoing };
+        let identity = TestPacketId { run: self.run, sequence, direction: Direction::Outgoing };
         let bytes = identity.write(self.plan.lengths, &mut buffer);
         self.counts.sent += 1;
         match self.socket.send(bytes, &mut self.stamper) {
@@ -221,19 +221,19 @@ impl<'a> Talk<'a> {
     }
 
     fn take_reply(&mut self, received: &Received, bytes: &[u8]) {
-        let ours = |identity: &Identity| identity.run == self.run && identity.direction == Direction::Incoming;
-        let Some(identity) = Identity::read(bytes).filter(ours) else {
+        let ours = |identity: &TestPacketId| identity.run == self.run && identity.direction == Direction::Incoming;
+        let Some(identity) = TestPacketId::read(bytes).filter(ours) else {
             self.counts.foreign += 1;
             return;
         };
         let sequence = identity.sequence;
         match self.passages.note(sequence, Site::UserReceive, received.user.counter) {
-            Placed::First => self.counts.received += 1,
-            Placed::Again => {
+            Placement::First => self.counts.received += 1,
+            Placement::Again => {
                 self.counts.duplicated += 1;
                 return;
             }
-            Placed::Nowhere => {
+            Placement::Nowhere => {
                 self.counts.foreign += 1;
                 return;
             }

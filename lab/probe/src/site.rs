@@ -1,84 +1,69 @@
 //! Where a packet is stamped on its way through the host.
 
 use crate::payload::Direction;
+use ffclock_counters::named;
 use serde::{Deserialize, Serialize};
 
-/// A place and a way to stamp there. In the order in which a packet passes them, outgoing ones first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Site {
-    /// User space, right before sendmsg.
-    UserSend,
-    /// eBPF at tc egress.
-    TcOut,
-    /// The packet is queued for the device (`net_dev_queue`).
-    QueueOut,
-    /// The copy that the packet taps get (AF_PACKET).
-    TapOut,
-    /// The packet is handed to the driver (`net_dev_start_xmit`).
-    DriverOut,
-    /// The socket's software transmit stamp (`SOF_TIMESTAMPING_TX_SOFTWARE`).
-    SocketOut,
-    /// The driver is done with it (`net_dev_xmit`).
-    DoneOut,
-    /// eBPF at XDP, before the driver makes a packet of it.
-    XdpIn,
-    /// The driver hands it to the stack (`napi_gro_receive_entry`, or `netif_rx` where there is no NAPI).
-    DriverIn,
-    /// The socket's software receive stamp (`SOF_TIMESTAMPING_RX_SOFTWARE`).
-    SocketIn,
-    /// The stack takes it (`netif_receive_skb`).
-    StackIn,
-    /// The copy that the packet taps get (AF_PACKET).
-    TapIn,
-    /// eBPF at tc ingress.
-    TcIn,
-    /// eBPF: it is put into the socket's queue (`__udp_enqueue_schedule_skb`, by fentry or kprobe).
-    QueueIn,
-    /// Its bytes are copied to user space (`skb_copy_datagram_iovec`; not every packet is copied that way).
-    CopyIn,
-    /// User space has read it from the socket (`sock_recv_length`).
-    ReadIn,
-    /// User space, right after recvmsg.
-    UserReceive,
+named! {
+    /// A place and a way to stamp there. In the order in which a packet passes them, outgoing ones first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Site {
+        /// User space, right before sendmsg.
+        UserSend = "user",
+        /// eBPF at tc egress.
+        TcOut = "tc",
+        /// The packet is queued for the device (`net_dev_queue`).
+        QueueOut = "queue",
+        /// The copy that the packet taps get (AF_PACKET).
+        TapOut = "tap",
+        /// The packet is handed to the driver (`net_dev_start_xmit`).
+        DriverOut = "driver",
+        /// The socket's software transmit stamp (`SOF_TIMESTAMPING_TX_SOFTWARE`).
+        SocketOut = "socket",
+        /// The driver is done with it (`net_dev_xmit`).
+        DoneOut = "driver-done",
+        /// eBPF at XDP, before the driver makes a packet of it.
+        XdpIn = "xdp",
+        /// The driver hands it to the stack (`napi_gro_receive_entry`, or `netif_rx` where there is no NAPI).
+        DriverIn = "driver",
+        /// The socket's software receive stamp (`SOF_TIMESTAMPING_RX_SOFTWARE`).
+        SocketIn = "socket",
+        /// The stack takes it (`netif_receive_skb`).
+        StackIn = "stack",
+        /// The copy that the packet taps get (AF_PACKET).
+        TapIn = "tap",
+        /// eBPF at tc ingress.
+        TcIn = "tc",
+        /// eBPF: it is put into the socket's queue (`__udp_enqueue_schedule_skb`, by fentry or kprobe).
+        QueueIn = "socket-queue",
+        /// Its bytes are copied to user space (`skb_copy_datagram_iovec`; not every packet is copied that way).
+        CopyIn = "copy",
+        /// User space has read it from the socket (`sock_recv_length`).
+        ReadIn = "read",
+        /// User space, right after recvmsg.
+        UserReceive = "user",
+    }
 }
 
-/// Which stamps a program would compare: what the paper calls a timestamping location.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Location {
-    /// Around the system calls.
-    User,
-    /// The kernel's software stamps of the socket.
-    Socket,
-    /// The packet tap.
-    Tap,
-    /// The boundary to the driver, by the kernel's tracing.
-    Driver,
+named! {
+    /// Which stamps a program would compare: what the paper calls a timestamping location. From the one nearest to the
+    /// program to the one nearest to the wire.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum TimestampingLocation {
+        /// Around the system calls.
+        User = "user",
+        /// The kernel's software stamps of the socket.
+        Socket = "socket",
+        /// The packet tap.
+        Tap = "tap",
+        /// The boundary to the driver, by the kernel's tracing.
+        Driver = "driver",
+    }
 }
 
 impl Site {
-    /// Every site, in the order of the way.
-    pub const ALL: [Site; 17] = [
-        Site::UserSend,
-        Site::TcOut,
-        Site::QueueOut,
-        Site::TapOut,
-        Site::DriverOut,
-        Site::SocketOut,
-        Site::DoneOut,
-        Site::XdpIn,
-        Site::DriverIn,
-        Site::SocketIn,
-        Site::StackIn,
-        Site::TapIn,
-        Site::TcIn,
-        Site::QueueIn,
-        Site::CopyIn,
-        Site::ReadIn,
-        Site::UserReceive,
-    ];
-
     /// Its place in [`Site::ALL`].
     pub const fn index(self) -> usize {
         self as usize
@@ -99,52 +84,16 @@ impl Site {
     pub fn from_key(key: &str) -> Option<Self> {
         serde_json::from_value(key.into()).ok()
     }
-
-    /// Its name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Site::UserSend => "user",
-            Site::TcOut => "tc",
-            Site::QueueOut => "queue",
-            Site::TapOut => "tap",
-            Site::DriverOut => "driver",
-            Site::SocketOut => "socket",
-            Site::DoneOut => "driver-done",
-            Site::XdpIn => "xdp",
-            Site::DriverIn => "driver",
-            Site::SocketIn => "socket",
-            Site::StackIn => "stack",
-            Site::TapIn => "tap",
-            Site::TcIn => "tc",
-            Site::QueueIn => "socket-queue",
-            Site::CopyIn => "copy",
-            Site::ReadIn => "read",
-            Site::UserReceive => "user",
-        }
-    }
 }
 
-impl Location {
-    /// Every location, from the one nearest to the program to the one nearest to the wire.
-    pub const ALL: [Location; 4] = [Location::User, Location::Socket, Location::Tap, Location::Driver];
-
+impl TimestampingLocation {
     /// Where it stamps (requests, replies).
     pub const fn sites(self) -> (Site, Site) {
         match self {
-            Location::User => (Site::UserSend, Site::UserReceive),
-            Location::Socket => (Site::SocketOut, Site::SocketIn),
-            Location::Tap => (Site::TapOut, Site::TapIn),
-            Location::Driver => (Site::DriverOut, Site::DriverIn),
-        }
-    }
-
-    /// Its name in tables and files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Location::User => "user",
-            Location::Socket => "socket",
-            Location::Tap => "tap",
-            Location::Driver => "driver",
+            TimestampingLocation::User => (Site::UserSend, Site::UserReceive),
+            TimestampingLocation::Socket => (Site::SocketOut, Site::SocketIn),
+            TimestampingLocation::Tap => (Site::TapOut, Site::TapIn),
+            TimestampingLocation::Driver => (Site::DriverOut, Site::DriverIn),
         }
     }
 }
@@ -236,7 +185,7 @@ mod tests {
         assert!(Site::ALL.is_sorted());
         assert!(Site::ALL.iter().enumerate().all(|(index, site)| site.index() == index));
         assert!(
-            Location::ALL.iter().map(|location| location.sites()).all(|(out, back)| {
+            TimestampingLocation::ALL.iter().map(|location| location.sites()).all(|(out, back)| {
                 out.direction() == Direction::Outgoing && back.direction() == Direction::Incoming
             })
         );

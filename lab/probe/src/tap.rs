@@ -2,7 +2,7 @@
 //!
 //! Stamps are times of the system clock; [`PairLine`](super::pairs::PairLine) turns them into readings of the counter.
 
-use crate::payload::{Direction, Identity};
+use crate::payload::{Direction, TestPacketId};
 use crate::ring::{Instruction, Ring, device_index};
 use ffclock_units::{Moment, Span, Utc};
 use std::io;
@@ -18,7 +18,7 @@ const UDP_HEADER: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tapped {
     /// The identity of the packet.
-    pub identity: Identity,
+    pub identity: TestPacketId,
     /// The direction in which it passed the tap.
     pub passed: Direction,
     /// The time by the system clock.
@@ -148,7 +148,7 @@ fn any_copy(packet: &[u8]) -> Option<AnyCopy<'_>> {
 
 fn tapped(packet: &[u8]) -> Option<Tapped> {
     let AnyCopy { passed, stamped, bytes, .. } = any_copy(packet)?;
-    Some(Tapped { identity: Identity::read(payload(bytes)?)?, passed, stamped })
+    Some(Tapped { identity: TestPacketId::read(payload(bytes)?)?, passed, stamped })
 }
 
 /// What a UDP packet carries.
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn packets_of_a_block_are_found_and_recognised() {
-        let identity = |sequence| Identity { run: 3, sequence, direction: Direction::Outgoing };
+        let identity = |sequence| TestPacketId { run: 3, sequence, direction: Direction::Outgoing };
         let packet = |sequence| {
             let mut buffer = [0; LONGEST];
             let payload = identity(sequence).write(Lengths::from(64), &mut buffer).to_vec();

@@ -1,6 +1,6 @@
 //! The way of one packet through the host (figure 1 of the paper).
 
-use crate::passages::Passages;
+use crate::passages::PacketPassages;
 use crate::payload::{Direction, DirectionInFiles};
 use crate::site::Site;
 use ffclock_units::{Period, Ticks};
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 /// One packet that is like most of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Timeline {
+pub struct PacketTimeline {
     /// Its number: of those with the most stamps, the one whose round trip is the median.
     pub packet: usize,
     /// The sites in the order in which this packet passed them.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TimelineStep>,
 }
 
 /// A site on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct TimelineStep {
     /// The direction of the packet.
     #[serde(with = "DirectionInFiles")]
     pub direction: Direction,
@@ -29,24 +29,24 @@ pub struct Step {
     pub median_ns: f64,
 }
 
-impl Timeline {
+impl PacketTimeline {
     /// `None` where no packet came back to user space.
-    pub fn of(passages: &Passages, period: Period) -> Option<Self> {
+    pub fn of(passages: &PacketPassages, period: Period) -> Option<Self> {
         let packet = typical(passages)?;
         let ns = |ticks: Ticks| (period * ticks).as_seconds() * 1e9;
         let left = passages.at(packet, Site::UserSend)?;
         let step = |site: Site| {
             let since: Vec<Ticks> = passages.between(Site::UserSend, site).map(|(_, ticks)| ticks).collect();
             let packet_ns = ns(passages.at(packet, site)? - left);
-            Some(Step { direction: site.direction(), site, packet_ns, median_ns: ns(median(since)?) })
+            Some(TimelineStep { direction: site.direction(), site, packet_ns, median_ns: ns(median(since)?) })
         };
-        let mut steps: Vec<Step> = Site::ALL.into_iter().filter_map(step).collect();
+        let mut steps: Vec<TimelineStep> = Site::ALL.into_iter().filter_map(step).collect();
         steps.sort_by(|a, b| a.packet_ns.total_cmp(&b.packet_ns));
-        Some(Timeline { packet, steps })
+        Some(PacketTimeline { packet, steps })
     }
 }
 
-fn typical(passages: &Passages) -> Option<usize> {
+fn typical(passages: &PacketPassages) -> Option<usize> {
     let stamps = |packet: usize| Site::ALL.iter().filter(|site| passages.at(packet, **site).is_some()).count();
     let trips: Vec<(usize, Ticks)> = passages.between(Site::UserSend, Site::UserReceive).collect();
     let most = trips.iter().map(|(packet, _)| stamps(*packet)).max()?;
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_packet_in_the_middle_is_shown_in_its_order() {
-        let mut passages = Passages::default();
+        let mut passages = PacketPassages::default();
         for (driver, receive) in [(30, 100), (20, 300), (25, 200)] {
             passages
                 .restore([
@@ -79,7 +79,7 @@ mod tests {
         }
         // Without the driver's stamp it cannot be the example, though its round trip is nearer to the middle.
         passages.restore([(Site::UserSend, 5000), (Site::UserReceive, 5190)]).unwrap();
-        let timeline = Timeline::of(&passages, Period::from_hertz(1e9).unwrap()).unwrap();
+        let timeline = PacketTimeline::of(&passages, Period::from_hertz(1e9).unwrap()).unwrap();
         assert_eq!(timeline.packet, 2);
         let sites: Vec<_> = timeline.steps.iter().map(|step| (step.site, step.packet_ns.round() as i64)).collect();
         assert_eq!(sites, [(Site::UserSend, 0), (Site::DriverOut, 25), (Site::UserReceive, 200)]);
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn without_a_reply_there_is_no_way_back() {
-        let mut passages = Passages::default();
+        let mut passages = PacketPassages::default();
         passages.restore([(Site::UserSend, 0), (Site::DriverOut, 5)]).unwrap();
-        assert_eq!(Timeline::of(&passages, Period::from_hertz(1e9).unwrap()), None);
+        assert_eq!(PacketTimeline::of(&passages, Period::from_hertz(1e9).unwrap()), None);
     }
 }

@@ -12,10 +12,10 @@ mod matching;
 pub mod program;
 
 use self::capture::Copy;
-use self::kernel::{Event, Kernel};
+use self::kernel::{Kernel, KernelEvent};
 use self::matching::Matching;
 use crate::pairs::PairLine;
-use crate::passages::Passages;
+use crate::passages::PacketPassages;
 use crate::tap::Tap;
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_sys::{PairReader, SystemPairs, mono_now};
@@ -115,7 +115,7 @@ pub struct Calls {
 #[derive(Debug)]
 pub struct Watched {
     /// A row for each exchange that this host began, and one for every other packet.
-    pub passages: Passages,
+    pub passages: PacketPassages,
     /// What happened to packets and events.
     pub counts: WatchCounts,
     /// How the program uses its sockets; `None` where it could not be seen.
@@ -132,14 +132,14 @@ pub struct Watched {
 }
 
 /// An observation under way.
-pub struct Watcher {
+pub struct ServiceWatcher {
     plan: WatchPlan,
     tap: Tap,
     kernel: Option<Kernel>,
     clock: SystemPairs,
     pairs: PairLine<Utc>,
     copies: Vec<Copy>,
-    events: Vec<Event>,
+    events: Vec<KernelEvent>,
     unavailable: Vec<String>,
     begin: Counter,
     begun: Moment<Mono>,
@@ -149,7 +149,7 @@ pub struct Watcher {
     is_full: bool,
 }
 
-impl Watcher {
+impl ServiceWatcher {
     /// Starts to watch.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl Watcher {
             None => Tap::open_everywhere(plan.port),
         };
         let tap = tap.map_err(WatchError::NoTap)?;
-        Ok(Watcher {
+        Ok(ServiceWatcher {
             tap,
             kernel,
             clock,
@@ -217,7 +217,7 @@ impl Watcher {
             return;
         }
         let latest = &self.events[self.events.len().saturating_sub(SOUGHT_IN)..];
-        let events = matching::Timed::of(latest, self.begin);
+        let events = matching::TimedEvents::of(latest, self.begin);
         let (copies, whose) = (self.mapped(&self.copies[self.looked_at..]), self.whose());
         self.sender = Matching::new(self.scale(), &events).sender(&copies, &whose);
         // A copy later than the last pair is mapped at the next look.
@@ -232,8 +232,8 @@ impl Watcher {
         copies.iter().filter_map(|copy| Some((ticks(copy)?, copy.clone()))).collect()
     }
 
-    fn scale(&self) -> matching::Scale {
-        matching::Scale { ticks_per_us: 1e-6 * self.plan.period.as_hertz() }
+    fn scale(&self) -> matching::TickScale {
+        matching::TickScale { ticks_per_us: 1e-6 * self.plan.period.as_hertz() }
     }
 
     fn whose(&self) -> matching::Whose {
@@ -270,7 +270,7 @@ impl Watcher {
         let calls = self.kernel.as_ref().filter(|kernel| kernel.sees_calls()).map(|_| kernel::calls(&self.events));
         let copies = self.mapped(&self.copies);
         counts.tap_stamps_discarded = (self.copies.len() - copies.len()) as u64;
-        let events = matching::Timed::of(&self.events, self.begin);
+        let events = matching::TimedEvents::of(&self.events, self.begin);
         let matching = Matching::new(self.scale(), &events);
         let matching = if self.kernel.is_some() { matching } else { matching.untraced() };
         let found = matching.run(&copies, &self.whose(), counts);

@@ -1,7 +1,7 @@
 //! The clock as a Python object: a thin cover over the Rust client that lets other threads run while it waits.
 
 use crate::errors::{self, WaitTimeoutError};
-use crate::values::{Interval, Reading, Stamp};
+use crate::values::{PyInterval, PyReading, PyStamp};
 use core::time::Duration;
 use ffclock_client::{Bound, ReadError};
 use pyo3::exceptions::PyValueError;
@@ -18,11 +18,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 const ATTEMPTS: usize = 3;
 
 /// An open page. May be shared between threads.
-#[pyclass(frozen, module = "ffclock")]
-pub(crate) struct Clock(ffclock_client::Clock);
+#[pyclass(name = "Clock", frozen, module = "ffclock")]
+pub(crate) struct PyClock(ffclock_client::Clock);
 
 #[pymethods]
-impl Clock {
+impl PyClock {
     /// Opens the page at ``path``, by default that of this machine's daemon; raises PageError.
     ///
     /// The default is the page that $FFCLOCK_PAGE names, else /run/ffclock/page, else $XDG_RUNTIME_DIR/ffclock/page.
@@ -33,27 +33,27 @@ impl Clock {
             Some(path) => ffclock_client::Clock::open_at(&path),
             None => ffclock_client::Clock::open(),
         };
-        opened.map(Clock).map_err(|error| errors::cannot_open(&error))
+        opened.map(PyClock).map_err(|error| errors::cannot_open(&error))
     }
 
     /// The time now with its bound; raises UnsynchronisedError or PageError.
-    fn now(&self) -> PyResult<Reading> {
+    fn now(&self) -> PyResult<PyReading> {
         self.look().map_err(errors::no_reading)
     }
 
     /// The raw counter now. A stamp taken while the page says nothing belongs to no epoch, and is refused later.
-    fn stamp(&self) -> Stamp {
-        Stamp(self.0.stamp())
+    fn stamp(&self) -> PyStamp {
+        PyStamp(self.0.stamp())
     }
 
     /// The time of ``stamp`` by the newest estimate; raises EpochError, UnsynchronisedError or PageError.
-    fn at(&self, stamp: &Stamp) -> PyResult<Reading> {
+    fn at(&self, stamp: &PyStamp) -> PyResult<PyReading> {
         self.convert(stamp.0).map_err(errors::no_reading)
     }
 
     /// From ``begin`` to ``end`` by the difference clock, negative if ``end`` was taken first; raises as ``at`` does.
-    fn elapsed(&self, begin: &Stamp, end: &Stamp) -> PyResult<Interval> {
-        self.0.elapsed(begin.0, end.0).map(|interval| Interval::new(&interval)).map_err(errors::no_reading)
+    fn elapsed(&self, begin: &PyStamp, end: &PyStamp) -> PyResult<PyInterval> {
+        self.0.elapsed(begin.0, end.0).map(|interval| PyInterval::new(&interval)).map_err(errors::no_reading)
     }
 
     /// Waits until the clock is synchronised within ``bound`` seconds, for at most ``timeout`` seconds (for ever if
@@ -62,7 +62,7 @@ impl Clock {
     /// Returns that reading, or raises WaitTimeoutError. Other threads run meanwhile, and an interrupt ends it.
     /// ValueError if an argument is negative or not a number.
     #[pyo3(signature = (bound, timeout = None))]
-    fn wait_until(&self, py: Python<'_>, bound: f64, timeout: Option<f64>) -> PyResult<Reading> {
+    fn wait_until(&self, py: Python<'_>, bound: f64, timeout: Option<f64>) -> PyResult<PyReading> {
         let limit = Bound::from_seconds(checked("bound", bound)?);
         // More than Duration holds is for ever, too.
         let patience = match timeout {
@@ -94,8 +94,8 @@ impl Clock {
     }
 }
 
-impl Clock {
-    fn look(&self) -> Result<Reading, ReadError> {
+impl PyClock {
+    fn look(&self) -> Result<PyReading, ReadError> {
         for _ in 0..ATTEMPTS {
             match self.convert(self.0.stamp()) {
                 Err(ReadError::OtherEpoch) => {}
@@ -107,14 +107,14 @@ impl Clock {
     }
 
     /// UTC, TAI and both bounds of a stamp from one snapshot.
-    fn convert(&self, stamp: ffclock_client::Stamp) -> Result<Reading, ReadError> {
+    fn convert(&self, stamp: ffclock_client::Stamp) -> Result<PyReading, ReadError> {
         let snapshot = self.0.snapshot()?;
         if snapshot.epoch() != stamp.epoch() {
             return Err(ReadError::OtherEpoch);
         }
         let reading = snapshot.reading_at(stamp.counter())?;
         let strict = snapshot.strict_bound_at(stamp.counter());
-        Ok(Reading::new(&reading, strict, snapshot.tai_at(stamp.counter())?))
+        Ok(PyReading::new(&reading, strict, snapshot.tai_at(stamp.counter())?))
     }
 }
 
@@ -125,7 +125,7 @@ fn checked(name: &str, seconds: f64) -> PyResult<f64> {
     Err(PyValueError::new_err(format!("{name} must be a number of seconds that is not negative, not {seconds}")))
 }
 
-fn timed_out(bound: f64, last: Result<Reading, ReadError>) -> PyErr {
+fn timed_out(bound: f64, last: Result<PyReading, ReadError>) -> PyErr {
     let state = last.map_or_else(|error| error.to_string(), |reading| reading.shortcoming());
     WaitTimeoutError::new_err(format!("the clock did not come within a bound of {bound} s in time: {state}"))
 }

@@ -17,11 +17,11 @@ mod _ffclock {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_export]
-    use super::clock::Clock;
+    use super::clock::PyClock;
     #[pymodule_export]
     use super::theta::{merge, plan, report, tally};
     #[pymodule_export]
-    use super::values::{Interval, Reading, Stamp};
+    use super::values::{PyInterval, PyReading, PyStamp};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

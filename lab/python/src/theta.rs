@@ -3,7 +3,7 @@
 //! Tallies travel as JSON with exact integers, so nothing is lost between processes.
 
 use ffclock_theta::analysis::{
-    DelayMode, LogIndex, Options, Shard, Stamping, Tally, ThetaMode, ThetaReport, TimeRange, analyse_shard,
+    DelayMode, LogIndex, Options, PassTally, Shard, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse_shard,
 };
 use ffclock_theta::log::LogReader;
 use pyo3::exceptions::PyValueError;
@@ -39,8 +39,8 @@ pub(crate) fn tally(
 
 fn options((after_ps, until_ps): (i64, i64), stamp: &str, detail: &str) -> PyResult<Options> {
     let stamping = match stamp {
-        "after" => Stamping::AfterBroadcast,
-        "before" => Stamping::BeforeBroadcast,
+        "after" => SwitchStamping::AfterBroadcast,
+        "before" => SwitchStamping::BeforeBroadcast,
         other => return Err(wrong(format!("stamp is \"after\" or \"before\", not {other:?}"))),
     };
     let (theta, delays) = match detail {
@@ -61,9 +61,9 @@ fn shard_tally(directory: &Path, options: Options) -> PyResult<String> {
 /// Adds the tallies of ranges that follow one another.
 #[pyfunction(name = "_theta_merge")]
 pub(crate) fn merge(tallies: Vec<String>) -> PyResult<String> {
-    let mut sum: Option<Tally> = None;
+    let mut sum: Option<PassTally> = None;
     for text in &tallies {
-        let tally: Tally = serde_json::from_str(text).map_err(wrong)?;
+        let tally: PassTally = serde_json::from_str(text).map_err(wrong)?;
         match &mut sum {
             None => sum = Some(tally),
             Some(sum) => sum.merge(&tally),
@@ -76,6 +76,6 @@ pub(crate) fn merge(tallies: Vec<String>) -> PyResult<String> {
 #[pyfunction(name = "_theta_report")]
 pub(crate) fn report(directory: PathBuf, tally: &str) -> PyResult<String> {
     let log = LogReader::open(&directory).map_err(wrong)?;
-    let tally: Tally = serde_json::from_str(tally).map_err(wrong)?;
+    let tally: PassTally = serde_json::from_str(tally).map_err(wrong)?;
     serde_json::to_string(&ThetaReport::new(log.run(), &tally, log.damage())).map_err(wrong)
 }

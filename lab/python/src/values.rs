@@ -7,8 +7,8 @@ use ffclock_units::{Bound, Counter, CounterEpoch, Moment, Span, Tai};
 use pyo3::prelude::*;
 
 /// A time with its error figures and status, all from one snapshot. An error figure that is not known is 2**63 - 1 ns.
-#[pyclass(frozen, module = "ffclock")]
-pub(crate) struct Reading {
+#[pyclass(name = "Reading", frozen, module = "ffclock")]
+pub(crate) struct PyReading {
     /// UTC as POSIX counts it [ns since 1970].
     #[pyo3(get)]
     utc_ns: i64,
@@ -29,12 +29,12 @@ pub(crate) struct Reading {
     bound: Bound,
 }
 
-impl Reading {
+impl PyReading {
     /// From a reading, the strict bound and TAI at the same counter value.
     pub(crate) fn new(reading: &ffclock_client::Reading, strict: Bound, tai: Moment<Tai>) -> Self {
         let (utc_ns, bound_ns) = rounded(reading.time.since_origin(), reading.bound);
         let (_, bound_strict_ns) = rounded(reading.time.since_origin(), strict);
-        Reading {
+        PyReading {
             utc_ns,
             tai_ns: nanos(tai.since_origin()),
             bound_ns,
@@ -60,7 +60,7 @@ impl Reading {
 }
 
 #[pymethods]
-impl Reading {
+impl PyReading {
     /// The earliest that UTC can be [ns since 1970].
     #[getter]
     fn earliest_ns(&self) -> i64 {
@@ -80,7 +80,7 @@ impl Reading {
     }
 
     fn __repr__(&self) -> String {
-        let Reading { utc_ns, tai_ns, bound_ns, uncertainty_ns, status, .. } = self;
+        let PyReading { utc_ns, tai_ns, bound_ns, uncertainty_ns, status, .. } = self;
         let status = status.name();
         format!(
             "Reading(utc_ns={utc_ns}, tai_ns={tai_ns}, bound_ns={bound_ns}, uncertainty_ns={uncertainty_ns}, status='{status}')"
@@ -89,16 +89,16 @@ impl Reading {
 }
 
 /// A raw counter reading and the epoch of the counter that it belongs to.
-#[pyclass(frozen, eq, hash, module = "ffclock")]
+#[pyclass(name = "Stamp", frozen, eq, hash, module = "ffclock")]
 #[derive(PartialEq, Eq, Hash)]
-pub(crate) struct Stamp(pub(crate) ffclock_client::Stamp);
+pub(crate) struct PyStamp(pub(crate) ffclock_client::Stamp);
 
 #[pymethods]
-impl Stamp {
+impl PyStamp {
     /// From the parts of a stamp that was written down.
     #[new]
     fn new(raw: u64, epoch: u64) -> Self {
-        Stamp(ffclock_client::Stamp::from_parts(Counter::from_raw(raw), CounterEpoch::from_raw(epoch)))
+        PyStamp(ffclock_client::Stamp::from_parts(Counter::from_raw(raw), CounterEpoch::from_raw(epoch)))
     }
 
     /// Ticks since the counter's arbitrary origin.
@@ -123,8 +123,8 @@ impl Stamp {
 }
 
 /// A length of time by the difference clock.
-#[pyclass(frozen, module = "ffclock")]
-pub(crate) struct Interval {
+#[pyclass(name = "Interval", frozen, module = "ffclock")]
+pub(crate) struct PyInterval {
     /// The length [ns], the nearest.
     #[pyo3(get)]
     ns: i64,
@@ -137,15 +137,15 @@ pub(crate) struct Interval {
     status: Status,
 }
 
-impl Interval {
+impl PyInterval {
     pub(crate) fn new(interval: &ffclock_client::Interval) -> Self {
         let (ns, bound_ns) = rounded(interval.span, interval.bound);
-        Interval { ns, seconds: interval.span.as_seconds(), bound_ns, status: interval.status }
+        PyInterval { ns, seconds: interval.span.as_seconds(), bound_ns, status: interval.status }
     }
 }
 
 #[pymethods]
-impl Interval {
+impl PyInterval {
     /// How far the rate may be trusted, in the words of a reading.
     #[getter]
     fn status(&self) -> &'static str {
@@ -153,7 +153,7 @@ impl Interval {
     }
 
     fn __repr__(&self) -> String {
-        let Interval { ns, bound_ns, .. } = self;
+        let PyInterval { ns, bound_ns, .. } = self;
         format!("Interval(ns={ns}, bound_ns={bound_ns}, status='{}')", self.status.name())
     }
 }

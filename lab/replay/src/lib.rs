@@ -1,15 +1,15 @@
 //! Judges a clock against the truth: the clock of a recorded trace, or one that was watched while it ran.
 //!
-//! A [`Plan`] says what to replay and [`Plan::run`] does it: the estimator is fed as the daemon feeds it, so the same
-//! trace gives the same estimates. At each reply with a reference time two clocks are judged, both as a reader of the
-//! page would have seen them: the one published right after the exchange, and the one published before it, run on to
-//! the same reading. The second is the honest figure for a program that asks at an arbitrary moment. Error is clock
-//! minus truth: positive when our clock is ahead. Memory does not grow with the trace, except for the clock in
-//! retrospect.
+//! A [`ReplayPlan`] says what to replay and [`ReplayPlan::run`] does it: the estimator is fed as the daemon feeds it,
+//! so the same trace gives the same estimates. At each reply with a reference time two clocks are judged, both as a
+//! reader of the page would have seen them: the one published right after the exchange, and the one published before
+//! it, run on to the same reading. The second is the honest figure for a program that asks at an arbitrary moment.
+//! Error is clock minus truth: positive when our clock is ahead. Memory does not grow with the trace, except for the
+//! clock in retrospect.
 //!
 //! [`LiveRun`] holds the samples of a clock that was compared with the truth live, and makes its figures.
 //!
-//! Nothing here reads a clock, prints, or writes a file: an [`Observer`] takes the rows.
+//! Nothing here reads a clock, prints, or writes a file: an [`ReplayObserver`] takes the rows.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -22,10 +22,12 @@ mod run;
 mod selection;
 mod track;
 
-pub use live::{Figure, LiveRun, LiveSample, Schedule, bound_held, set_goals};
-pub use nominal::{Nominal, NominalSource};
+pub use live::{Figure, LiveRun, LiveSample, LiveSchedule, bound_held, set_goals};
+pub use nominal::{StartPeriod, StartPeriodSource};
 pub use published::PublishedClock;
-pub use report::{ClockErrors, CounterRate, ExchangeCounts, LastClock, Origin, PathFigures, Report, RetrospectReport};
+pub use report::{
+    ClockErrors, CounterRate, ExchangeCounts, LastClock, PathFigures, Report, RetrospectReport, TraceOrigin,
+};
 pub use retrospect::{Hindsight, SettledStep};
-pub use run::{Observer, Plan, ReplayError, Replayed};
-pub use track::{Detail, Step, Track, offset_at, round_trip};
+pub use run::{ReplayError, ReplayObserver, ReplayPlan, Replayed};
+pub use track::{Detail, ReplayStep, ReplayTrack, offset_at, round_trip};

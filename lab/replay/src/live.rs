@@ -66,7 +66,7 @@ impl Figure {
 
 /// The times of a run [s since its start].
 #[derive(Clone, Copy, Debug)]
-pub struct Schedule {
+pub struct LiveSchedule {
     /// The clock is settled from here on.
     pub warm_until: f64,
     /// The server is cut off.
@@ -80,7 +80,7 @@ pub struct Schedule {
 /// After the server is back the next poll has yet to be answered.
 const REJOINING_S: f64 = 1.0;
 
-impl Schedule {
+impl LiveSchedule {
     fn connected(&self, t_s: f64) -> bool {
         t_s < self.cut_at || t_s >= self.back_at + REJOINING_S
     }
@@ -88,7 +88,7 @@ impl Schedule {
 
 impl LiveRun {
     /// The figures of the clock in this run.
-    pub fn figures(&self, schedule: &Schedule) -> Vec<Figure> {
+    pub fn figures(&self, schedule: &LiveSchedule) -> Vec<Figure> {
         let is_settled = |sample: &&LiveSample| sample.t_s >= schedule.warm_until && schedule.connected(sample.t_s);
         let settled: Vec<LiveSample> = self.samples.iter().filter(is_settled).copied().collect();
         let sorted = |figure: fn(&LiveSample) -> f64| Sorted::of(settled.iter().map(figure));
@@ -141,7 +141,7 @@ pub fn bound_held<'a>(runs: impl IntoIterator<Item = &'a LiveRun>) -> bool {
 mod tests {
     use super::*;
 
-    const SCHEDULE: Schedule = Schedule { warm_until: 2.0, cut_at: 6.0, back_at: 8.0, end: 10.0 };
+    const SCHEDULE: LiveSchedule = LiveSchedule { warm_until: 2.0, cut_at: 6.0, back_at: 8.0, end: 10.0 };
 
     fn sample(t_s: f64, error_s: f64) -> LiveSample {
         LiveSample {

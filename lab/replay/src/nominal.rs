@@ -7,17 +7,17 @@ use ffclock_units::{Exchange, Period};
 
 /// The period that the estimator starts from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Nominal {
+pub struct StartPeriod {
     /// Seconds per tick.
     pub period: Period,
     /// Where it comes from.
-    pub source: NominalSource,
+    pub source: StartPeriodSource,
 }
 
 /// Where a nominal period comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum NominalSource {
+pub enum StartPeriodSource {
     /// The plan of the replay.
     Given,
     /// The header of the trace.

@@ -2,9 +2,9 @@
 //!
 //! The parts are flat in the serialised form: each field keeps its name and place there.
 
-use crate::nominal::{Nominal, NominalSource};
+use crate::nominal::{StartPeriod, StartPeriodSource};
 use crate::selection::Selection;
-use crate::track::{Account, Track};
+use crate::track::{Account, ReplayTrack};
 use ffclock_statistics::ErrorFigures;
 use ffclock_trace::TraceReader;
 use ffclock_units::{Span, Status};
@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 pub struct Report {
     /// Where the exchanges come from.
     #[serde(flatten)]
-    pub origin: Origin,
+    pub origin: TraceOrigin,
     /// Exchanges by what happened to them.
     #[serde(flatten)]
     pub exchanges: ExchangeCounts,
@@ -45,7 +45,7 @@ pub struct Report {
 
 /// Where the exchanges come from.
 #[derive(Debug, Serialize)]
-pub struct Origin {
+pub struct TraceOrigin {
     /// The format of the trace.
     pub format: String,
     /// The counter's name, if the trace states it.
@@ -85,7 +85,7 @@ pub struct CounterRate {
     /// The period at the start.
     pub nominal_period_s: f64,
     /// Where that comes from.
-    pub nominal_source: NominalSource,
+    pub nominal_source: StartPeriodSource,
     /// The long-term period at the end.
     pub period_s: Option<f64>,
     /// Its error against the truth.
@@ -145,7 +145,7 @@ pub struct RetrospectReport {
 
 impl Report {
     /// The figures of a track; rows that could not be read and the clock in retrospect are added by the caller.
-    pub(crate) fn of(track: &Track, nominal: &Nominal, origin: Origin) -> Self {
+    pub(crate) fn of(track: &ReplayTrack, nominal: &StartPeriod, origin: TraceOrigin) -> Self {
         Report {
             origin,
             exchanges: ExchangeCounts::of(track),
@@ -161,10 +161,10 @@ impl Report {
     }
 }
 
-impl Origin {
+impl TraceOrigin {
     pub(crate) fn of(reader: &TraceReader, selection: &Selection) -> Self {
         let server = selection.chosen().unwrap_or_default();
-        Origin {
+        TraceOrigin {
             format: reader.format().to_string(),
             counter: reader.header().counter.clone(),
             server: server.0,
@@ -175,7 +175,7 @@ impl Origin {
 }
 
 impl ExchangeCounts {
-    fn of(track: &Track) -> Self {
+    fn of(track: &ReplayTrack) -> Self {
         let counts = track.counts;
         ExchangeCounts {
             exchanges: counts.exchanges,
@@ -191,7 +191,7 @@ impl ExchangeCounts {
 }
 
 impl CounterRate {
-    fn of(track: &Track, nominal: &Nominal) -> Self {
+    fn of(track: &ReplayTrack, nominal: &StartPeriod) -> Self {
         let period = track.last().map(|(estimate, _)| estimate.difference_period);
         CounterRate {
             nominal_period_s: nominal.period.as_seconds(),
@@ -203,7 +203,7 @@ impl CounterRate {
 }
 
 impl PathFigures {
-    fn of(track: &Track) -> Self {
+    fn of(track: &ReplayTrack) -> Self {
         PathFigures {
             floor_s: track.floor().map(Span::as_seconds),
             shifts_up: track.counts.shifts_up,
@@ -213,7 +213,7 @@ impl PathFigures {
 }
 
 impl LastClock {
-    fn of(track: &Track) -> Self {
+    fn of(track: &ReplayTrack) -> Self {
         let last = track.last();
         LastClock {
             status: last.map_or(Status::Unsynchronised, |(estimate, _)| estimate.status),

@@ -4,7 +4,7 @@
 //! end, so the steps of the replay wait for it.
 
 use crate::report::RetrospectReport;
-use crate::track::Step;
+use crate::track::ReplayStep;
 use ffclock_estimator::{Configs, Smoothed, SmoothedTime, Smoother};
 use ffclock_statistics::{Containment, ErrorDistribution, upper_median};
 use ffclock_trace::TraceRow;
@@ -14,13 +14,13 @@ use ffclock_units::{ClockError, Counter, CounterEpoch, Period};
 pub(crate) struct Retrospect {
     smoother: Smoother,
     epochs: Vec<CounterEpoch>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingStep>,
     kept: usize,
 }
 
 /// A step of the replay, and the place of the smoothed time that belongs to it.
-struct Waiting {
-    step: Step,
+struct WaitingStep {
+    step: ReplayStep,
     place: Option<usize>,
 }
 
@@ -28,7 +28,7 @@ struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub struct SettledStep {
     /// The causal clock.
-    pub step: Step,
+    pub step: ReplayStep,
     /// The clock in retrospect, where one is worked out and the smoother kept the exchange.
     pub smoothed: Option<SmoothedTime>,
     /// The error of the clock in retrospect, if the truth is known.
@@ -37,7 +37,7 @@ pub struct SettledStep {
 
 impl SettledStep {
     /// A step that is not looked back on.
-    pub(crate) fn causal(step: Step) -> Self {
+    pub(crate) fn causal(step: ReplayStep) -> Self {
         SettledStep { step, smoothed: None, error: None }
     }
 }
@@ -49,7 +49,7 @@ impl Retrospect {
     }
 
     /// Takes a row and the step of the replay after it.
-    pub(crate) fn feed(&mut self, row: &TraceRow, step: Option<Step>) {
+    pub(crate) fn feed(&mut self, row: &TraceRow, step: Option<ReplayStep>) {
         if self.epochs.last() != Some(&row.epoch) {
             if !self.epochs.is_empty() {
                 self.smoother.restart();
@@ -60,14 +60,14 @@ impl Retrospect {
         let place = is_kept.then_some(self.kept);
         self.kept += usize::from(is_kept);
         if let Some(step) = step {
-            self.waiting.push(Waiting { step, place });
+            self.waiting.push(WaitingStep { step, place });
         }
     }
 
     /// Works everything out. `progress` gets the number of steps done, and of all steps.
     pub(crate) fn finish(self, progress: &mut dyn FnMut(usize, usize)) -> Hindsight {
         let smoothed = self.smoother.finish(progress);
-        let settle = |Waiting { step, place }: Waiting| {
+        let settle = |WaitingStep { step, place }: WaitingStep| {
             let smoothed = place.and_then(|place| smoothed.times().get(place)).copied();
             let error = smoothed.zip(step.truth).map(|(smoothed, truth)| ClockError::new(smoothed.time - truth));
             SettledStep { step, smoothed, error }
@@ -94,13 +94,13 @@ impl Hindsight {
     /// The account, at the replies that count.
     pub(crate) fn report(&self) -> RetrospectReport {
         let counted = || self.steps.iter().filter(|settled| settled.step.counts);
-        let smoothed = Claims::of(counted().filter_map(|settled| {
+        let smoothed = ClaimedErrors::of(counted().filter_map(|settled| {
             let uncertainty = settled.smoothed?.uncertainty.as_seconds();
-            Some(Claim { error: settled.error?.as_span().as_seconds(), uncertainty })
+            Some(ClaimedError { error: settled.error?.as_span().as_seconds(), uncertainty })
         }));
-        let causal = Claims::of(counted().filter_map(|settled| {
+        let causal = ClaimedErrors::of(counted().filter_map(|settled| {
             let uncertainty = settled.step.estimate.at(settled.step.counter).uncertainty.as_seconds();
-            Some(Claim { error: settled.step.error?.as_span().as_seconds(), uncertainty })
+            Some(ClaimedError { error: settled.step.error?.as_span().as_seconds(), uncertainty })
         }));
         RetrospectReport {
             error: smoothed.errors.figures(),
@@ -113,19 +113,19 @@ impl Hindsight {
 }
 
 /// An error, and the standard uncertainty that the clock claimed for it, in seconds.
-struct Claim {
+struct ClaimedError {
     error: f64,
     uncertainty: f64,
 }
 
-struct Claims {
+struct ClaimedErrors {
     errors: ErrorDistribution,
-    each: Vec<Claim>,
+    each: Vec<ClaimedError>,
 }
 
-impl Claims {
-    fn of(each: impl Iterator<Item = Claim>) -> Self {
-        let mut claims = Claims { errors: ErrorDistribution::default(), each: each.collect() };
+impl ClaimedErrors {
+    fn of(each: impl Iterator<Item = ClaimedError>) -> Self {
+        let mut claims = ClaimedErrors { errors: ErrorDistribution::default(), each: each.collect() };
         claims.each.iter().for_each(|claim| claims.errors.add(claim.error));
         claims
     }

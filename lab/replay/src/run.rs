@@ -1,17 +1,17 @@
 //! One replay from the first row of a trace to its report.
 
-use crate::nominal::{self, Nominal, NominalSource};
+use crate::nominal::{self, StartPeriod, StartPeriodSource};
 use crate::report::{self, Report};
 use crate::retrospect::{Hindsight, Retrospect, SettledStep};
 use crate::selection::Selection;
-use crate::track::{Detail, Step, Track};
+use crate::track::{Detail, ReplayStep, ReplayTrack};
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
 use ffclock_units::{Period, Span};
 
 /// What to replay, and how.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ReplayPlan {
     /// The algorithm.
     pub algorithm: Algorithm,
     /// Its options.
@@ -31,7 +31,7 @@ pub struct Plan {
 }
 
 /// Takes what a replay shows while it runs.
-pub trait Observer {
+pub trait ReplayObserver {
     /// Why the observer cannot go on.
     type Error;
 
@@ -42,7 +42,7 @@ pub trait Observer {
     ///
     /// # Errors
     /// End the replay.
-    fn fed(&mut self, _row: &TraceRow, _track: &Track, _step: Option<&Step>) -> Result<(), Self::Error> {
+    fn fed(&mut self, _row: &TraceRow, _track: &ReplayTrack, _step: Option<&ReplayStep>) -> Result<(), Self::Error> {
         Ok(())
     }
 
@@ -82,12 +82,16 @@ pub struct Replayed {
     pub hindsight: Option<Hindsight>,
 }
 
-impl Plan {
+impl ReplayPlan {
     /// Replays a trace.
     ///
     /// # Errors
     /// [`ReplayError`] lists what can go wrong.
-    pub fn run<O: Observer>(&self, reader: TraceReader, observer: &mut O) -> Result<Replayed, ReplayError<O::Error>> {
+    pub fn run<O: ReplayObserver>(
+        &self,
+        reader: TraceReader,
+        observer: &mut O,
+    ) -> Result<Replayed, ReplayError<O::Error>> {
         let selection = Selection::new(self.server.clone());
         Replay { plan: self, reader, selection, observer, trouble: Trouble::default() }.run()
     }
@@ -100,9 +104,9 @@ impl Plan {
         }
     }
 
-    fn track(&self, nominal: &Nominal) -> Track {
+    fn track(&self, nominal: &StartPeriod) -> ReplayTrack {
         let detail = if self.in_retrospect { Detail::EveryExchange } else { self.detail };
-        Track::new(self.estimator(nominal.period), self.from, detail)
+        ReplayTrack::new(self.estimator(nominal.period), self.from, detail)
     }
 }
 
@@ -129,14 +133,14 @@ impl Trouble {
 
 /// One replay under way.
 struct Replay<'a, O> {
-    plan: &'a Plan,
+    plan: &'a ReplayPlan,
     reader: TraceReader,
     selection: Selection,
     observer: &'a mut O,
     trouble: Trouble,
 }
 
-impl<O: Observer> Replay<'_, O> {
+impl<O: ReplayObserver> Replay<'_, O> {
     fn run(mut self) -> Result<Replayed, ReplayError<O::Error>> {
         let first = self.first_rows()?;
         let nominal = self.nominal(&first)?;
@@ -150,7 +154,7 @@ impl<O: Observer> Replay<'_, O> {
             self.feed(&mut track, &mut retrospect, &row)?;
         }
         let hindsight = retrospect.map(|retrospect| self.look_back(retrospect)).transpose()?;
-        let origin = report::Origin::of(&self.reader, &self.selection);
+        let origin = report::TraceOrigin::of(&self.reader, &self.selection);
         let mut report = Report::of(&track, &nominal, origin);
         report.exchanges.bad_rows = self.trouble.bad_rows;
         report.smooth = hindsight.as_ref().map(Hindsight::report);
@@ -177,7 +181,7 @@ impl<O: Observer> Replay<'_, O> {
 
     fn feed(
         &mut self,
-        track: &mut Track,
+        track: &mut ReplayTrack,
         retrospect: &mut Option<Retrospect>,
         row: &TraceRow,
     ) -> Result<(), ReplayError<O::Error>> {
@@ -220,10 +224,12 @@ impl<O: Observer> Replay<'_, O> {
         Ok(rows)
     }
 
-    fn nominal(&self, first: &[TraceRow]) -> Result<Nominal, ReplayError<O::Error>> {
-        let stated = self.plan.nominal.map(|period| Nominal { period, source: NominalSource::Given });
-        let traced = || self.reader.header().nominal.map(|period| Nominal { period, source: NominalSource::Trace });
-        let measured = || nominal::estimate(first).map(|period| Nominal { period, source: NominalSource::Estimated });
+    fn nominal(&self, first: &[TraceRow]) -> Result<StartPeriod, ReplayError<O::Error>> {
+        let stated = self.plan.nominal.map(|period| StartPeriod { period, source: StartPeriodSource::Given });
+        let traced =
+            || self.reader.header().nominal.map(|period| StartPeriod { period, source: StartPeriodSource::Trace });
+        let measured =
+            || nominal::estimate(first).map(|period| StartPeriod { period, source: StartPeriodSource::Estimated });
         stated.or_else(traced).or_else(measured).ok_or(ReplayError::UnknownFrequency)
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    fn add(&mut self, judged: Judged) {
+    fn add(&mut self, judged: JudgedReading) {
         self.errors.add(judged.error.as_span().as_seconds());
         self.containment.judge(judged.error, judged.bound);
     }
@@ -24,14 +24,14 @@ impl Account {
 
 /// A clock at one reading, against the truth.
 #[derive(Clone, Copy)]
-struct Judged {
+struct JudgedReading {
     error: ClockError,
     bound: Bound,
 }
 
 /// Rows and exchanges by what happened to them.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Counts {
+pub(crate) struct RowCounts {
     pub(crate) exchanges: u64,
     pub(crate) lost: u64,
     pub(crate) used: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Counts {
     pub(crate) epochs: u64,
 }
 
-impl Counts {
+impl RowCounts {
     fn note(&mut self, outcome: &Outcome) {
         self.exchanges += 1;
         match outcome.verdict {
@@ -60,7 +60,7 @@ impl Counts {
 
 /// The clock right after an exchange.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct ReplayStep {
     /// The number of the exchange in the trace.
     pub sequence: u64,
     /// Whether the estimator used it.
@@ -98,7 +98,7 @@ pub enum Detail {
 }
 
 /// One replay of one server.
-pub struct Track {
+pub struct ReplayTrack {
     clock: PublishedClock,
     from: Option<Span>,
     epoch: Option<CounterEpoch>,
@@ -108,15 +108,15 @@ pub struct Track {
     detail: Detail,
     last_counter: Counter,
     slope: Option<TrueSlope>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: RowCounts,
     pub(crate) after: Account,
     pub(crate) before: Account,
 }
 
-impl Track {
+impl ReplayTrack {
     /// Statistics begin `from` after the first exchange, or at the end of the warm-up.
     pub fn new(estimator: Box<dyn Estimator>, from: Option<Span>, detail: Detail) -> Self {
-        Track {
+        ReplayTrack {
             clock: PublishedClock::new(estimator),
             detail,
             from,
@@ -126,7 +126,7 @@ impl Track {
             warm: None,
             last_counter: Counter::default(),
             slope: None,
-            counts: Counts::default(),
+            counts: RowCounts::default(),
             after: Account::default(),
             before: Account::default(),
         }
@@ -134,7 +134,7 @@ impl Track {
 
     /// Takes one row. Returns the clock after it where that is worked out, unless the exchange was lost or rejected, or
     /// there is no clock yet.
-    pub fn feed(&mut self, row: &TraceRow) -> Option<Step> {
+    pub fn feed(&mut self, row: &TraceRow) -> Option<ReplayStep> {
         self.enter(row.epoch);
         let Some(exchange) = &row.exchange else {
             self.counts.lost += 1;
@@ -164,7 +164,7 @@ impl Track {
             error_before.into_iter().for_each(|judged| self.before.add(judged));
         }
         let estimate = after.filter(|_| is_watched && !is_rejected)?;
-        Some(Step {
+        Some(ReplayStep {
             sequence: row.sequence,
             verdict: outcome.verdict,
             estimate,
@@ -267,7 +267,7 @@ pub fn offset_at(exchange: &Exchange, estimate: &Estimate) -> Span {
     (ahead_at_reply + ahead_at_request).halved()
 }
 
-fn judge(estimate: &Estimate, counter: Counter, truth: Moment<Tai>) -> Option<Judged> {
+fn judge(estimate: &Estimate, counter: Counter, truth: Moment<Tai>) -> Option<JudgedReading> {
     let at = estimate.at(counter);
-    Some(Judged { error: ClockError::new(at.time - truth), bound: at.bound })
+    Some(JudgedReading { error: ClockError::new(at.time - truth), bound: at.bound })
 }

@@ -4,29 +4,30 @@ use crate::clock::Read;
 use crate::result::{ClockResult, WindowResult};
 use crate::scenario::Scenario;
 use ffclock_statistics::{Containment, percentile_in_place};
-use ffclock_units::{ClockError, Counter, Moment, Span, Tai};
+use ffclock_units::{Bound, ClockError, Counter, Moment, Span, Tai};
 use std::collections::VecDeque;
 
 /// The rate is judged over this time.
 const RATE_INTERVAL: Span = Span::from_secs(1000);
 
 /// A piece of time with its readings.
-struct Window {
+struct ReadingWindow {
     name: String,
     begin: Span,
     end: Span,
-    readings: Readings,
+    readings: WindowReadings,
 }
 
 /// What is kept of the readings in a window, in seconds and s/s.
 #[derive(Default)]
-struct Readings {
+struct WindowReadings {
     count: u64,
     unread: u64,
     errors: Vec<f64>,
     rates: Vec<f64>,
     differences: Vec<f64>,
-    bounds: Containment,
+    bounds: Claimed,
+    strict: Claimed,
     /// Twice the standard uncertainty, without the bias.
     uncertain: Containment,
     uncertainties: Vec<f64>,
@@ -34,9 +35,23 @@ struct Readings {
     unbiased: Vec<f64>,
 }
 
+/// Bounds that were claimed [s], and whether they held.
+#[derive(Default)]
+struct Claimed {
+    sizes: Vec<f64>,
+    held: Containment,
+}
+
+impl Claimed {
+    fn note(&mut self, error: ClockError, bound: Bound) {
+        self.sizes.push(bound.as_span().as_seconds());
+        self.held.judge(error, bound);
+    }
+}
+
 /// An earlier reading. The rate is measured from it.
 #[derive(Clone, Copy)]
-struct Past {
+struct PastReading {
     at: Span,
     counter: Counter,
     error: f64,
@@ -44,7 +59,7 @@ struct Past {
 
 /// When a clock was read, and at which reading of the counter.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct ReadingTime {
     pub(crate) at: Span,
     pub(crate) truth: Moment<Tai>,
     pub(crate) counter: Counter,
@@ -54,19 +69,19 @@ pub(crate) struct Look {
 pub(crate) struct ClockAccount {
     name: String,
     bias: f64,
-    windows: Vec<Window>,
-    past: VecDeque<Past>,
+    windows: Vec<ReadingWindow>,
+    past: VecDeque<PastReading>,
 }
 
 impl ClockAccount {
     /// `asymmetry`: forward minimum delay minus backward minimum delay. A clock that takes them as equal is ahead by
     /// half of it.
     pub(crate) fn new(name: &str, scenario: &Scenario, asymmetry: Span) -> Self {
-        let window = |name: &str, begin: Span, end: Span| Window {
+        let window = |name: &str, begin: Span, end: Span| ReadingWindow {
             name: name.to_owned(),
             begin,
             end,
-            readings: Readings::default(),
+            readings: WindowReadings::default(),
         };
         let whole = window("", scenario.from.0, Span::MAX);
         let parts = scenario.windows.iter().map(|(name, [begin, end])| window(name, begin.0, end.0));
@@ -80,12 +95,12 @@ impl ClockAccount {
     }
 
     /// Adds one reading; there is none while the clock has no time.
-    pub(crate) fn note(&mut self, look: Look, read: Option<Read>) {
+    pub(crate) fn note(&mut self, look: ReadingTime, read: Option<Read>) {
         let bias = self.bias;
-        let within = |window: &&mut Window| window.begin <= look.at && look.at < window.end;
+        let within = |window: &&mut ReadingWindow| window.begin <= look.at && look.at < window.end;
         let windows = self.windows.iter_mut().filter(within).map(|window| &mut window.readings);
         let Some(read) = read else {
-            windows.for_each(Readings::note_unread);
+            windows.for_each(WindowReadings::note_unread);
             return;
         };
         let error = ClockError::new(read.time - look.truth);
@@ -97,7 +112,7 @@ impl ClockAccount {
             readings.note_rates(rates);
             readings.note_claims(error, bias, &read);
         }
-        self.past.push_back(Past { at: look.at, counter: look.counter, error: seconds });
+        self.past.push_back(PastReading { at: look.at, counter: look.counter, error: seconds });
         while self.past.get(1).is_some_and(|past| look.at - past.at >= RATE_INTERVAL) {
             self.past.pop_front();
         }
@@ -111,12 +126,12 @@ impl ClockAccount {
     /// The figures.
     pub(crate) fn result(self) -> ClockResult {
         let windows = self.windows.into_iter().map(|window| window.readings.figures(window.name)).collect();
-        ClockResult { name: self.name, windows }
+        ClockResult { name: self.name, windows, beliefs: None }
     }
 }
 
 /// The rate errors of the absolute and of the difference clock since a past reading.
-fn rates(past: &Past, look: Look, error: f64, read: &Read) -> (f64, Option<f64>) {
+fn rates(past: &PastReading, look: ReadingTime, error: f64, read: &Read) -> (f64, Option<f64>) {
     let interval = look.at - past.at;
     let difference = read.claims.map(|claims| {
         let measured = claims.difference_period * (look.counter - past.counter);
@@ -125,7 +140,7 @@ fn rates(past: &Past, look: Look, error: f64, read: &Read) -> (f64, Option<f64>)
     ((error - past.error) / interval.as_seconds(), difference)
 }
 
-impl Readings {
+impl WindowReadings {
     fn note_unread(&mut self) {
         self.count += 1;
         self.unread += 1;
@@ -146,7 +161,10 @@ impl Readings {
     fn note_claims(&mut self, error: ClockError, bias: f64, read: &Read) {
         let Some(claims) = read.claims else { return };
         let uncertainty = claims.uncertainty.as_seconds();
-        self.bounds.judge(error, claims.bound);
+        self.bounds.note(error, claims.bound);
+        if let Some(strict) = claims.strict {
+            self.strict.note(error, strict);
+        }
         self.uncertain.judge_size((error.as_span().as_seconds() - bias).abs(), 2.0 * uncertainty);
         self.uncertainties.push(uncertainty);
     }
@@ -176,7 +194,10 @@ impl Readings {
             net_max: percentile_in_place(&mut self.unbiased, 1.0),
             rate_p99: percentile_in_place(&mut self.rates, 0.99),
             difference_p99: percentile_in_place(&mut self.differences, 0.99),
-            containment: self.bounds.share(),
+            containment: self.bounds.held.share(),
+            bound: percentile_in_place(&mut self.bounds.sizes, 0.5),
+            strict_containment: self.strict.held.share(),
+            strict_bound: percentile_in_place(&mut self.strict.sizes, 0.5),
             calibration: self.uncertain.share(),
             width: median_uncertainty.zip(needed).map(|(uncertainty, needed)| 2.0 * uncertainty / needed),
         }
@@ -196,7 +217,7 @@ mod tests {
         for second in 0..5000 {
             let at = Span::from_secs(second);
             let truth = Moment::from_origin(at);
-            let look = Look { at, truth, counter: Counter::from_raw(second as u64) };
+            let look = ReadingTime { at, truth, counter: Counter::from_raw(second as u64) };
             account.note(look, Some(Read { time: truth + Span::from_nanos(second.into()), claims: None }));
         }
         let [whole, end] = &account.result().windows[..] else { panic!("two windows") };

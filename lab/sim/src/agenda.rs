@@ -7,37 +7,37 @@ use std::collections::BinaryHeap;
 /// Events in the order of their time; those of the same time in the order in which they were entered.
 #[derive(Debug)]
 pub(crate) struct Agenda<E> {
-    entries: BinaryHeap<Entry<E>>,
+    entries: BinaryHeap<AgendaEntry<E>>,
     entered: u64,
 }
 
 #[derive(Debug)]
-struct Entry<E> {
+struct AgendaEntry<E> {
     at: Span,
     number: u64,
     event: E,
 }
 
-impl<E> Ord for Entry<E> {
+impl<E> Ord for AgendaEntry<E> {
     /// The heap hands out its greatest entry first: the earliest.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
 }
 
-impl<E> PartialOrd for Entry<E> {
+impl<E> PartialOrd for AgendaEntry<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<E> PartialEq for Entry<E> {
+impl<E> PartialEq for AgendaEntry<E> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<E> Eq for Entry<E> {}
+impl<E> Eq for AgendaEntry<E> {}
 
 impl<E> Agenda<E> {
     pub(crate) fn new() -> Self {
@@ -46,7 +46,7 @@ impl<E> Agenda<E> {
 
     /// Enters an event.
     pub(crate) fn enter(&mut self, at: Span, event: E) {
-        self.entries.push(Entry { at, number: self.entered, event });
+        self.entries.push(AgendaEntry { at, number: self.entered, event });
         self.entered += 1;
     }
 

@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 
 /// One figure of one clock.
 #[derive(Clone, Debug, PartialEq)]
-struct Place {
+struct CheckedFigure {
     clock: String,
     figure: String,
     window: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Value {
+enum RightSide {
     Number(f64),
-    Times(f64, Place),
+    Times(f64, CheckedFigure),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,12 +35,12 @@ enum Relation {
 
 /// A check that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Check {
+pub(crate) struct ScenarioCheck {
     name: String,
     text: String,
-    left: Place,
+    left: CheckedFigure,
     relation: Relation,
-    right: Value,
+    right: RightSide,
 }
 
 /// The outcome of a check.
@@ -59,17 +59,16 @@ pub struct CheckResult {
 }
 
 /// The checks of a scenario.
-pub(crate) fn all(scenario: &Scenario) -> impl Iterator<Item = Result<Check, String>> + '_ {
-    scenario
-        .checks
-        .iter()
-        .map(|(name, text)| Check::parse(name, text, scenario).map_err(|why| format!("check \"{name}\": {why}")))
+pub(crate) fn all(scenario: &Scenario) -> impl Iterator<Item = Result<ScenarioCheck, String>> + '_ {
+    scenario.checks.iter().map(|(name, text)| {
+        ScenarioCheck::parse(name, text, scenario).map_err(|why| format!("check \"{name}\": {why}"))
+    })
 }
 
-impl Check {
+impl ScenarioCheck {
     fn parse(name: &str, text: &str, scenario: &Scenario) -> Result<Self, String> {
         let mut words = text.split_whitespace();
-        let left = Place::parse(words.next().unwrap_or(""), scenario)?;
+        let left = CheckedFigure::parse(words.next().unwrap_or(""), scenario)?;
         let relation = match words.next() {
             Some("<") => Relation::Below,
             Some("<=") => Relation::AtMost,
@@ -80,9 +79,9 @@ impl Check {
         };
         let rest: Vec<&str> = words.collect();
         let right = match rest.as_slice() {
-            [number] => Value::Number(parse_number(number)?),
-            [factor, "*", place] => Value::Times(parse_number(factor)?, Place::parse(place, scenario)?),
-            [number, unit] => Value::Number(parse_measure(&format!("{number} {unit}"))?),
+            [number] => RightSide::Number(parse_number(number)?),
+            [factor, "*", place] => RightSide::Times(parse_number(factor)?, CheckedFigure::parse(place, scenario)?),
+            [number, unit] => RightSide::Number(parse_measure(&format!("{number} {unit}"))?),
             _ => {
                 let said = rest.join(" ");
                 return Err(format!(
@@ -90,15 +89,15 @@ impl Check {
                 ));
             }
         };
-        Ok(Check { name: name.to_owned(), text: text.to_owned(), left, relation, right })
+        Ok(ScenarioCheck { name: name.to_owned(), text: text.to_owned(), left, relation, right })
     }
 
     /// Compares.
     pub(crate) fn judge(&self, clocks: &[ClockResult]) -> CheckResult {
         let measured = self.left.look_up(clocks);
         let limit = match &self.right {
-            Value::Number(number) => Some(*number),
-            Value::Times(factor, place) => place.look_up(clocks).map(|value| factor * value),
+            RightSide::Number(number) => Some(*number),
+            RightSide::Times(factor, place) => place.look_up(clocks).map(|value| factor * value),
         };
         let holds = |(measured, limit): (f64, f64)| match self.relation {
             Relation::Below => measured < limit,
@@ -111,12 +110,13 @@ impl Check {
     }
 }
 
-impl Place {
+impl CheckedFigure {
     fn parse(text: &str, scenario: &Scenario) -> Result<Self, String> {
         let (place, window) = text.split_once('@').unwrap_or((text, ""));
         let (clock, figure) = place.split_once('.').ok_or_else(|| format!("{text:?} must be CLOCK.FIGURE"))?;
-        if !crate::clock::NAMES.contains(&clock) {
-            return Err(format!("there is no clock {clock:?}: it must be one of {}", crate::clock::NAMES.join(", ")));
+        let clocks = crate::clock::names_in(scenario);
+        if !clocks.contains(&clock) {
+            return Err(format!("there is no clock {clock:?}: it must be one of {}", clocks.join(", ")));
         }
         if !FIGURES.contains(&figure) {
             return Err(format!("there is no figure {figure:?}: it must be one of {}", FIGURES.join(", ")));
@@ -124,7 +124,7 @@ impl Place {
         if !window.is_empty() && !scenario.windows.contains_key(window) {
             return Err(format!("there is no window {window:?}: it must be a key of [windows]"));
         }
-        Ok(Place { clock: clock.to_owned(), figure: figure.to_owned(), window: window.to_owned() })
+        Ok(CheckedFigure { clock: clock.to_owned(), figure: figure.to_owned(), window: window.to_owned() })
     }
 
     fn look_up(&self, clocks: &[ClockResult]) -> Option<f64> {

@@ -4,12 +4,28 @@
 //! daemon drives them; feedback clocks keep a system clock and take their stamps with it.
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
+use crate::scenario::Scenario;
+use crate::several::{Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, Ntpd, OfOne, ReaderView};
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
 use ffclock_replay::PublishedClock;
 use ffclock_units::{Bound, Counter, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
 
-/// The names of the clocks.
+/// The names of the clocks of one server.
 pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
+
+/// The clocks that can be run in a world, by name: those of one server; or those of several servers, and under the name
+/// of each server the learned clock that asks it alone.
+pub fn names_in(scenario: &Scenario) -> Vec<&str> {
+    if scenario.servers.is_empty() {
+        return NAMES.to_vec();
+    }
+    ENSEMBLES.into_iter().chain(scenario.servers.iter().map(|entry| entry.name.as_str())).collect()
+}
+
+/// Whether some clock or oracle has this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    NAMES.contains(&name) || ENSEMBLES.contains(&name) || crate::oracle::ORACLES.contains(&name)
+}
 
 /// A clock at one reading of the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,14 +33,17 @@ pub struct Read {
     /// The time that it shows.
     pub time: Moment<Tai>,
     /// What it claims about its errors and its rate; feedback clocks claim nothing.
-    pub claims: Option<Claims>,
+    pub claims: Option<ReadingClaims>,
 }
 
 /// What a feed-forward clock claims at a reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Claims {
+pub struct ReadingClaims {
     /// The largest error.
     pub bound: Bound,
+    /// The largest error if as many servers as may be are wrong in whatever way; of a clock of several servers that
+    /// states it.
+    pub strict: Option<Bound>,
     /// The standard uncertainty.
     pub uncertainty: StandardUncertainty,
     /// The period of the difference clock.
@@ -32,7 +51,7 @@ pub struct Claims {
 }
 
 /// Something that keeps time by exchanges.
-pub trait Clock {
+pub trait Timekeeper {
     /// A request leaves at `counter`.
     fn sent(&mut self, counter: Counter);
 
@@ -49,20 +68,52 @@ pub trait Clock {
     fn read(&mut self, counter: Counter) -> Option<Read>;
 }
 
-/// A clock by its name, the learned one with its options; `None` of a name that is not in [`NAMES`].
-pub(crate) fn make(name: &str, nominal: Period, learned: &LearnedConfig) -> Option<Box<dyn Clock>> {
-    Some(match name {
-        "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)))),
-        "learned" => {
-            let learned = Learned::new(learned.clone(), ClassicConfig::default(), nominal, None);
-            Box::new(FeedForward::new(Box::new(learned)))
+/// Makes the clocks of a world.
+#[derive(Clone, Copy)]
+pub(crate) struct Maker<'a> {
+    pub(crate) scenario: &'a Scenario,
+    /// The options of the learned estimators.
+    pub(crate) learned: &'a LearnedConfig,
+}
+
+impl Maker<'_> {
+    /// A clock by its name; `None` of a name that is not in [`names_in`].
+    pub(crate) fn make(&self, name: &str) -> Option<Box<dyn Contender>> {
+        let servers = &self.scenario.servers;
+        if servers.is_empty() {
+            return Some(Box::new(OfOne::new(0, self.of_one(name)?)));
         }
-        "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp())),
-        "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd())),
-        "pll" => Box::new(Disciplined::new(nominal, Pll::default())),
-        "regression" => Box::new(Disciplined::new(nominal, Regression::default())),
-        _ => return None,
-    })
+        if let Some(server) = servers.iter().position(|entry| entry.name == name) {
+            return Some(Box::new(OfOne::new(server, self.of_one("learned")?)));
+        }
+        self.of_several(name)
+    }
+
+    fn of_several(&self, name: &str) -> Option<Box<dyn Contender>> {
+        let (nominal, count) = (self.scenario.counter.nominal(), self.scenario.servers.len());
+        Some(match name {
+            "elected" => Box::new(ReaderView::new(Box::new(Elected::new(self.learned, nominal, count)))),
+            "ntpd" => Box::new(DisciplinedByMany::new(nominal, Ntpd::new(count), count)),
+            "chrony" => Box::new(DisciplinedByMany::new(nominal, Chrony::new(count), count)),
+            _ => return None,
+        })
+    }
+
+    fn of_one(&self, name: &str) -> Option<Box<dyn Timekeeper>> {
+        let nominal = self.scenario.counter.nominal();
+        Some(match name {
+            "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)))),
+            "learned" => {
+                let learned = Learned::new(self.learned.clone(), ClassicConfig::default(), nominal, None);
+                Box::new(FeedForward::new(Box::new(learned)))
+            }
+            "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp())),
+            "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd())),
+            "pll" => Box::new(Disciplined::new(nominal, Pll::default())),
+            "regression" => Box::new(Disciplined::new(nominal, Regression::default())),
+            _ => return None,
+        })
+    }
 }
 
 /// A clock of an estimator, driven as the daemon drives it.
@@ -77,7 +128,7 @@ impl FeedForward {
     }
 }
 
-impl Clock for FeedForward {
+impl Timekeeper for FeedForward {
     fn sent(&mut self, _: Counter) {}
 
     fn exchange(&mut self, exchange: &Exchange) {
@@ -94,7 +145,7 @@ impl Clock for FeedForward {
     fn read(&mut self, counter: Counter) -> Option<Read> {
         let estimate = self.clock.publish()?;
         let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-        let claims = Claims { bound, uncertainty, difference_period: estimate.difference_period };
+        let claims = ReadingClaims { bound, strict: None, uncertainty, difference_period: estimate.difference_period };
         Some(Read { time, claims: Some(claims) })
     }
 }

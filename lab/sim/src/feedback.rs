@@ -9,16 +9,16 @@ mod regression;
 mod system_clock;
 
 pub(crate) use pi::Pi;
-pub(crate) use pll::Pll;
-pub(crate) use regression::Regression;
+pub(crate) use pll::{ClockDiscipline, ClockFilter, FilterChoice, FilterStage, LOST_MAX, Pll, PollWatch, STAGES};
+pub(crate) use regression::{Aim, Corrector, FittedLine, Regression, SampleHistory};
+pub(crate) use system_clock::SystemClock;
 
-use crate::clock::{Clock, Read};
+use crate::clock::{Read, Timekeeper};
 use ffclock_units::{Counter, Exchange, Moment, Period, Span, Tai};
-use system_clock::SystemClock;
 
 /// One measurement, by the stamps of the clock that is to be steered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct OffsetSample {
     /// Where the reply was received.
     pub(crate) counter: Counter,
     /// How far the server is ahead of the clock [s]: what would have to be added.
@@ -31,12 +31,14 @@ pub(crate) struct Sample {
     pub(crate) raw_time: f64,
     /// How far the server is ahead of that uncorrected time [s], but for a constant.
     pub(crate) raw_offset: f64,
+    /// The server's claim of its own largest error: half its root delay, root dispersion and precision [s].
+    pub(crate) claimed: f64,
 }
 
 /// Steers a system clock.
 pub(crate) trait Servo {
     /// Takes a measurement.
-    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock);
+    fn sample(&mut self, sample: &OffsetSample, clock: &mut SystemClock);
 
     /// No answer came.
     fn lost(&mut self, _counter: Counter, _clock: &mut SystemClock) {}
@@ -45,106 +47,138 @@ pub(crate) trait Servo {
     fn second(&mut self, _counter: Counter, _clock: &mut SystemClock) {}
 }
 
-/// A system clock with the servo that steers it.
-pub(crate) struct Disciplined<S> {
-    servo: S,
-    /// As it begins.
-    fresh: S,
+/// A system clock from the first measurement on, which sets it.
+#[derive(Clone, Debug)]
+pub(crate) struct Steered {
     nominal: Period,
-    running: Option<Running>,
-    sent: Option<(Counter, Moment<Tai>)>,
+    running: Option<SteeredClock>,
 }
 
-/// From the first measurement on.
-struct Running {
+#[derive(Clone, Debug)]
+struct SteeredClock {
     clock: SystemClock,
     /// Where the uncorrected time begins.
     origin: (Counter, Moment<Tai>),
     next_second: Counter,
 }
 
-impl<S: Servo + Clone> Disciplined<S> {
-    pub(crate) fn new(nominal: Period, servo: S) -> Self {
-        Disciplined { fresh: servo.clone(), servo, nominal, running: None, sent: None }
+impl Steered {
+    pub(crate) fn new(nominal: Period) -> Self {
+        Steered { nominal, running: None }
     }
 
     /// Lives through the seconds up to `counter`.
-    fn advance(&mut self, counter: Counter) {
-        let second = self.nominal.ticks_in(Span::from_secs(1));
+    pub(crate) fn advance(&mut self, counter: Counter, mut second: impl FnMut(Counter, &mut SystemClock)) {
+        let length = self.nominal.ticks_in(Span::from_secs(1));
         let Some(running) = &mut self.running else { return };
         while counter.is_after(running.next_second) {
-            self.servo.second(running.next_second, &mut running.clock);
-            running.next_second = running.next_second + second;
+            second(running.next_second, &mut running.clock);
+            running.next_second = running.next_second + length;
         }
     }
 
     /// The first measurement sets the clock.
-    fn begin(&mut self, exchange: &Exchange) {
+    pub(crate) fn begin(&mut self, exchange: &Exchange) {
+        if self.running.is_some() {
+            return;
+        }
         let (counter, residence) = (exchange.received.counter, exchange.server_out - exchange.server_in);
         let round_trip = self.nominal * (counter - exchange.sent.counter) - residence;
         let time = exchange.server_out + round_trip.halved();
         let second = self.nominal.ticks_in(Span::from_secs(1));
         let clock = SystemClock::new(self.nominal, counter, time);
-        self.running = Some(Running { clock, origin: (counter, time), next_second: counter + second });
+        self.running = Some(SteeredClock { clock, origin: (counter, time), next_second: counter + second });
     }
 
-    fn sample(&self, exchange: &Exchange) -> Option<Sample> {
+    /// Before any measurement.
+    pub(crate) fn stop(&mut self) {
+        self.running = None;
+    }
+
+    pub(crate) fn clock(&mut self) -> Option<&mut SystemClock> {
+        self.running.as_mut().map(|running| &mut running.clock)
+    }
+
+    pub(crate) fn read(&self, counter: Counter) -> Option<Moment<Tai>> {
+        self.running.as_ref().map(|running| running.clock.read(counter))
+    }
+
+    /// `sent` is when the latest request left by this clock; a request that left before it was set has no stamp of it.
+    pub(crate) fn sample(&self, exchange: &Exchange, sent: Option<(Counter, Moment<Tai>)>) -> Option<OffsetSample> {
         let running = self.running.as_ref()?;
         let (origin, begin) = running.origin;
         let raw = |counter: Counter| begin + self.nominal * (counter - origin);
-        // A request that left before the clock was set has no stamp of it.
-        let sent = self.sent.filter(|sent| sent.0 == exchange.sent.counter)?.1;
+        let sent = sent.filter(|sent| sent.0 == exchange.sent.counter)?.1;
         let received = running.clock.read(exchange.received.counter);
         let there = exchange.server_in - sent;
         let back = exchange.server_out - received;
         let raw_sent = raw(exchange.sent.counter);
         let raw_received = raw(exchange.received.counter);
         let raw_both = (exchange.server_in - raw_sent) + (exchange.server_out - raw_received);
-        Some(Sample {
+        Some(OffsetSample {
             counter: exchange.received.counter,
             offset: (there + back).as_seconds() / 2.0,
             reply_offset: back.as_seconds(),
             delay: (there - back).as_seconds(),
             raw_time: (raw_sent.midpoint(raw_received) - begin).as_seconds(),
             raw_offset: raw_both.as_seconds() / 2.0,
+            claimed: exchange.server.root_distance.as_span().as_seconds(),
         })
     }
 }
 
-impl<S: Servo + Clone> Clock for Disciplined<S> {
+/// A system clock with the servo that steers it.
+pub(crate) struct Disciplined<S> {
+    servo: S,
+    /// As it begins.
+    fresh: S,
+    steered: Steered,
+    sent: Option<(Counter, Moment<Tai>)>,
+}
+
+impl<S: Servo + Clone> Disciplined<S> {
+    pub(crate) fn new(nominal: Period, servo: S) -> Self {
+        Disciplined { fresh: servo.clone(), servo, steered: Steered::new(nominal), sent: None }
+    }
+
+    fn advance(&mut self, counter: Counter) {
+        let servo = &mut self.servo;
+        self.steered.advance(counter, |counter, clock| servo.second(counter, clock));
+    }
+}
+
+impl<S: Servo + Clone> Timekeeper for Disciplined<S> {
     fn sent(&mut self, counter: Counter) {
         self.advance(counter);
-        self.sent = self.running.as_ref().map(|running| (counter, running.clock.read(counter)));
+        self.sent = self.steered.read(counter).map(|time| (counter, time));
     }
 
     fn exchange(&mut self, exchange: &Exchange) {
         self.advance(exchange.received.counter);
-        if self.running.is_none() {
-            self.begin(exchange);
-        }
-        let sample = self.sample(exchange);
-        if let (Some(sample), Some(running)) = (sample, &mut self.running) {
-            self.servo.sample(&sample, &mut running.clock);
+        self.steered.begin(exchange);
+        let sample = self.steered.sample(exchange, self.sent);
+        if let (Some(sample), Some(clock)) = (sample, self.steered.clock()) {
+            self.servo.sample(&sample, clock);
         }
     }
 
     /// The daemons step their clock after a suspend, by hand or by their own rules; here they start from nothing.
     fn broke(&mut self) {
         self.servo = self.fresh.clone();
-        (self.running, self.sent) = (None, None);
+        self.steered.stop();
+        self.sent = None;
     }
 
     fn lost(&mut self, counter: Counter) {
         self.advance(counter);
-        if let Some(running) = &mut self.running {
-            self.servo.lost(counter, &mut running.clock);
+        if let Some(clock) = self.steered.clock() {
+            self.servo.lost(counter, clock);
         }
     }
 
     fn read(&mut self, counter: Counter) -> Option<Read> {
         self.advance(counter);
-        let running = self.running.as_ref()?;
-        Some(Read { time: running.clock.read(counter), claims: None })
+        Some(Read { time: self.steered.read(counter)?, claims: None })
     }
 }
 

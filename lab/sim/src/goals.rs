@@ -7,17 +7,40 @@
 
 mod escapes;
 mod medians;
+mod several;
 
-use crate::scenario::Tag;
-use crate::{ORACLES, RunResult};
+use crate::scenario::{NAMES, Tag};
+use crate::{ENSEMBLES, ORACLES, RunResult, Scenario, ScenarioError, clocks_in};
 pub use escapes::{CampaignContainment, Escape};
 pub use medians::Medians;
-use medians::{Place, ScenarioRuns};
+use medians::{MedianKey, ScenarioRuns};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The clocks that a run for the goals needs.
-pub const JUDGED: [&str; 7] = ["classic", "learned", "pi", "pll", "regression", "oracle", "smoother"];
+/// The clocks that a run for the goals needs in a world of one server.
+const JUDGED: [&str; 7] = ["classic", "learned", "pi", "pll", "regression", "oracle", "smoother"];
+
+/// The scenarios that the goals need: the built-in ones, and what is made of them for worlds of several servers.
+///
+/// # Errors
+/// A built-in scenario is wrong.
+pub fn needed() -> Result<Vec<String>, ScenarioError> {
+    let mut all = Vec::new();
+    for name in NAMES {
+        let (is_run, made) = several::made_of(name, &Scenario::named(name)?);
+        all.extend(is_run.then(|| name.to_owned()));
+        all.extend(made);
+    }
+    Ok(all)
+}
+
+/// The clocks that a run of this scenario needs.
+pub fn judged(scenario: &Scenario) -> Vec<&str> {
+    if scenario.servers.is_empty() {
+        return if several::needs_learned_only(scenario) { vec!["learned"] } else { JUDGED.to_vec() };
+    }
+    if several::needs_each(scenario) { clocks_in(scenario) } else { ENSEMBLES.to_vec() }
+}
 
 /// What no scenario may exceed over the best feedback clock, and over the causal oracle.
 const WORST_IQR: f64 = 0.9;
@@ -76,9 +99,11 @@ impl Campaign {
         self.0.entry(result.scenario.clone()).or_default().push(result);
     }
 
-    /// The medians of each scenario.
+    /// The medians of each scenario of one server that is judged by itself.
     pub fn medians(&self) -> Vec<Medians> {
-        self.scenarios().map(|(scenario, runs)| runs.medians(scenario)).collect()
+        let by_itself =
+            |(_, runs): &(&str, ScenarioRuns)| runs.is_of_one() && !runs.tags().contains(&Tag::SeveralAlike);
+        self.scenarios().filter(by_itself).map(|(scenario, runs)| runs.medians(scenario)).collect()
     }
 
     fn scenarios(&self) -> impl Iterator<Item = (&str, ScenarioRuns<'_>)> {
@@ -89,25 +114,30 @@ impl Campaign {
         self.scenarios().filter(move |(_, runs)| runs.tags().contains(&tag))
     }
 
-    /// How often the bound held the truth, over all runs in which the server's claim about itself holds.
+    /// How often the bound held the truth, over all runs in which the claims that it rests on hold.
     pub fn containment(&self) -> CampaignContainment {
-        CampaignContainment::of(self.0.values().flatten().filter(|run| !run.tags.contains(&Tag::LyingServer)))
+        let rests = |run: &&RunResult| !run.tags.contains(&Tag::LyingServer) && !run.tags.contains(&Tag::HiddenLiar);
+        CampaignContainment::of(self.0.values().flatten().filter(rests))
     }
 
     /// The table of goals.
     pub fn goals(&self) -> Vec<Goal> {
         let medians = self.medians();
         let single: Vec<Goal> = SINGLE.iter().map(|single| self.worst_of(single)).collect();
-        [against_rivals(&medians), against_the_oracle(&medians), single, self.outage(), claims(&medians)].concat()
+        let of_one = [against_rivals(&medians), against_the_oracle(&medians), single, self.outage(), claims(&medians)];
+        [of_one.concat(), self.goals_of_several()].concat()
     }
 
     /// Goals about two hours without the server.
     fn outage(&self) -> Vec<Goal> {
-        let at_the_end = Place { clock: ORACLES[0], figure: "net-max", window: "end" };
-        let largest = |runs: ScenarioRuns, window| runs.median(Place { clock: "learned", figure: "net-max", window });
+        let at_the_end = MedianKey { clock: ORACLES[0], figure: "net-max", window: "end" };
+        let largest =
+            |runs: ScenarioRuns, window| runs.median(MedianKey { clock: "learned", figure: "net-max", window });
         let recovery = |runs: ScenarioRuns| Some(largest(runs, "recovered")? / largest(runs, "before")?);
         let worst = |figure: &dyn Fn(ScenarioRuns) -> Option<f64>| {
-            Measured::largest(self.tagged(Tag::Outage2h).filter_map(|(name, runs)| Measured::of(figure(runs), name)))
+            GoalFigure::largest(
+                self.tagged(Tag::Outage2h).filter_map(|(name, runs)| GoalFigure::of(figure(runs), name)),
+            )
         };
         vec![
             Limit::ratio("2 h without the server: error at the end over the causal oracle's", 1.3)
@@ -121,42 +151,42 @@ impl Campaign {
     }
 
     /// The median of the worst of the scenarios, and the worst run of them all.
-    fn worst_of(&self, single: &Single) -> Goal {
+    fn worst_of(&self, single: &SingleGoal) -> Goal {
         let tagged = || self.tagged(single.tag);
-        let medians = tagged().filter_map(|(name, runs)| Measured::of(runs.median(single.place), name));
+        let medians = tagged().filter_map(|(name, runs)| GoalFigure::of(runs.median(single.place), name));
         let runs = tagged().flat_map(|(_, runs)| runs.0).filter_map(|run| {
             Some(WorstRun { measured: single.place.of(run)?, scenario: run.scenario.clone(), seed: run.seed })
         });
         let worst = runs.max_by(|one, other| one.measured.total_cmp(&other.measured));
-        Goal { worst, ..single.limit.at_most(Measured::largest(medians)) }
+        Goal { worst, ..single.limit.at_most(GoalFigure::largest(medians)) }
     }
 }
 
 /// A figure with its origin: a scenario, or the number of scenarios in it.
-struct Measured {
+struct GoalFigure {
     value: f64,
     from: String,
 }
 
-impl Measured {
+impl GoalFigure {
     fn of(value: Option<f64>, scenario: &str) -> Option<Self> {
-        Some(Measured { value: value?, from: scenario.to_owned() })
+        Some(GoalFigure { value: value?, from: scenario.to_owned() })
     }
 
-    fn largest(each: impl Iterator<Item = Measured>) -> Option<Measured> {
+    fn largest(each: impl Iterator<Item = GoalFigure>) -> Option<GoalFigure> {
         each.max_by(|one, other| one.value.total_cmp(&other.value))
     }
 
-    fn smallest(each: impl Iterator<Item = Measured>) -> Option<Measured> {
+    fn smallest(each: impl Iterator<Item = GoalFigure>) -> Option<GoalFigure> {
         each.min_by(|one, other| one.value.total_cmp(&other.value))
     }
 
     /// The geometric mean.
-    fn mean(each: impl Iterator<Item = Measured>) -> Option<Measured> {
+    fn mean(each: impl Iterator<Item = GoalFigure>) -> Option<GoalFigure> {
         let logs: Vec<f64> = each.map(|one| one.value).filter(|ratio| *ratio > 0.0).map(libm::log).collect();
         let count = logs.len();
         let value = (count > 0).then(|| libm::exp(logs.iter().sum::<f64>() / count as f64))?;
-        Some(Measured { value, from: format!("{count} scenarios") })
+        Some(GoalFigure { value, from: format!("{count} scenarios") })
     }
 }
 
@@ -177,60 +207,60 @@ impl Limit {
         Limit { about, value: seconds, unit: "us" }
     }
 
-    fn at_most(self, figure: Option<Measured>) -> Goal {
+    fn at_most(self, figure: Option<GoalFigure>) -> Goal {
         let met = figure.as_ref().map(|figure| figure.value <= self.value);
         self.judged(Side::AtMost, figure, met)
     }
 
-    fn at_least(self, figure: Option<Measured>) -> Goal {
+    fn at_least(self, figure: Option<GoalFigure>) -> Goal {
         let met = figure.as_ref().map(|figure| figure.value >= self.value);
         self.judged(Side::AtLeast, figure, met)
     }
 
-    fn judged(self, side: Side, figure: Option<Measured>, met: Option<bool>) -> Goal {
+    fn judged(self, side: Side, figure: Option<GoalFigure>, met: Option<bool>) -> Goal {
         let (measured, from) = figure.map_or((None, "not run".to_owned()), |figure| (Some(figure.value), figure.from));
         Goal { about: self.about, measured, limit: self.value, side, unit: self.unit, from, worst: None, met }
     }
 }
 
 /// A goal about the learned clock in scenarios of one kind: a limit for the median over the seeds in each of them.
-struct Single {
+struct SingleGoal {
     limit: Limit,
     tag: Tag,
-    place: Place<'static>,
+    place: MedianKey<'static>,
 }
 
-const fn largest_in(window: &'static str) -> Place<'static> {
-    Place { clock: "learned", figure: "net-max", window }
+const fn largest_in(window: &'static str) -> MedianKey<'static> {
+    MedianKey { clock: "learned", figure: "net-max", window }
 }
 
-const SINGLE: [Single; 6] = [
-    Single {
+const SINGLE: [SingleGoal; 6] = [
+    SingleGoal {
         limit: Limit::error("start-up: largest error from the end of the burst on", 100e-6),
         tag: Tag::StartUp,
         place: largest_in("burst"),
     },
-    Single {
+    SingleGoal {
         limit: Limit::error("start-up: largest error after 60 s", 20e-6),
         tag: Tag::StartUp,
         place: largest_in("minutes"),
     },
-    Single {
+    SingleGoal {
         limit: Limit { about: "difference clock: rate error over 1000 s after 6 h, p99", value: 0.02e-6, unit: "ppm" },
         tag: Tag::DifferenceClock,
-        place: Place { clock: "learned", figure: "difference-p99", window: "" },
+        place: MedianKey { clock: "learned", figure: "difference-p99", window: "" },
     },
-    Single {
+    SingleGoal {
         limit: Limit::error("server wrong by 150 ms or 1 s for 5 min: largest error", 10e-6),
         tag: Tag::WrongServer,
         place: largest_in("around"),
     },
-    Single {
+    SingleGoal {
         limit: Limit::error("route change of 0.9 ms, symmetric: largest error", 10e-6),
         tag: Tag::RouteBothWays,
         place: largest_in(""),
     },
-    Single {
+    SingleGoal {
         limit: Limit::error("route change of 0.9 ms in one direction: largest error", 10e-6),
         tag: Tag::RouteOneWay,
         place: largest_in(""),
@@ -241,8 +271,8 @@ const SINGLE: [Single; 6] = [
 fn each<'a>(
     medians: impl Iterator<Item = &'a Medians>,
     figure: impl Fn(&Medians) -> Option<f64>,
-) -> impl Iterator<Item = Measured> {
-    medians.filter_map(move |one| Measured::of(figure(one), &one.scenario))
+) -> impl Iterator<Item = GoalFigure> {
+    medians.filter_map(move |one| GoalFigure::of(figure(one), &one.scenario))
 }
 
 fn against_rivals(medians: &[Medians]) -> Vec<Goal> {
@@ -253,27 +283,27 @@ fn against_rivals(medians: &[Medians]) -> Vec<Goal> {
     let iqr_missed = compared().filter(|one| misses(one.oracle_iqr_over_rivals, WORST_IQR));
     let p99_missed = compared().filter(|one| misses(one.oracle_net_p99_over_rivals, WORST_P99));
     // Where the oracle misses a goal, the oracle is the goal.
-    let instead = |about: &'static str, worst: Option<Measured>| {
+    let instead = |about: &'static str, worst: Option<GoalFigure>| {
         worst.map(|worst| Limit::ratio(about, OVER_ORACLE).at_most(Some(worst)))
     };
     let goals = [
-        Some(Limit::ratio("IQR over the best feedback clock, geometric mean", 0.35).at_most(Measured::mean(iqr()))),
-        Some(Limit::ratio("p99 over the best feedback clock, geometric mean", 0.5).at_most(Measured::mean(p99()))),
+        Some(Limit::ratio("IQR over the best feedback clock, geometric mean", 0.35).at_most(GoalFigure::mean(iqr()))),
+        Some(Limit::ratio("p99 over the best feedback clock, geometric mean", 0.5).at_most(GoalFigure::mean(p99()))),
         Some(
             Limit::ratio("IQR over the best feedback clock, worst scenario", WORST_IQR)
-                .at_most(Measured::largest(iqr())),
+                .at_most(GoalFigure::largest(iqr())),
         ),
         instead(
             "the same where the causal oracle misses it: IQR over the oracle's",
-            Measured::largest(each(iqr_missed, |one| one.iqr_over_oracle)),
+            GoalFigure::largest(each(iqr_missed, |one| one.iqr_over_oracle)),
         ),
         Some(
             Limit::ratio("p99 over the best feedback clock, worst scenario", WORST_P99)
-                .at_most(Measured::largest(p99())),
+                .at_most(GoalFigure::largest(p99())),
         ),
         instead(
             "the same where the causal oracle misses it: p99 over the oracle's",
-            Measured::largest(each(p99_missed, |one| one.net_p99_over_oracle)),
+            GoalFigure::largest(each(p99_missed, |one| one.net_p99_over_oracle)),
         ),
     ];
     goals.into_iter().flatten().collect()
@@ -285,10 +315,10 @@ fn against_the_oracle(medians: &[Medians]) -> Vec<Goal> {
     let usual = |one: &&Medians| !one.tags.contains(&Tag::Unknowable) && !one.tags.contains(&Tag::Congested);
     let usual = || each(medians.iter().filter(usual), ratio);
     vec![
-        Limit::ratio("IQR over the causal oracle, geometric mean", OVER_ORACLE).at_most(Measured::mean(usual())),
-        Limit::ratio("IQR over the causal oracle, worst scenario", OVER_ORACLE).at_most(Measured::largest(usual())),
+        Limit::ratio("IQR over the causal oracle, geometric mean", OVER_ORACLE).at_most(GoalFigure::mean(usual())),
+        Limit::ratio("IQR over the causal oracle, worst scenario", OVER_ORACLE).at_most(GoalFigure::largest(usual())),
         Limit::ratio("IQR over the causal oracle, worst under heavy congestion", 1.3)
-            .at_most(Measured::largest(congested)),
+            .at_most(GoalFigure::largest(congested)),
     ]
 }
 
@@ -299,18 +329,18 @@ fn claims(medians: &[Medians]) -> Vec<Goal> {
     let knowable = || honest().filter(|one| !one.tags.contains(&Tag::Unknowable));
     vec![
         Limit::ratio("share of readings inside the bound, worst seed of all", 1.0)
-            .at_least(Measured::smallest(each(honest(), |one| one.containment))),
+            .at_least(GoalFigure::smallest(each(honest(), |one| one.containment))),
         Limit::ratio("share of readings within twice the uncertainty, worst scenario", 0.95)
-            .at_least(Measured::smallest(each(knowable(), |one| one.calibration))),
+            .at_least(GoalFigure::smallest(each(knowable(), |one| one.calibration))),
         Limit::ratio("twice the uncertainty over what 95 % of the readings need, worst scenario", 2.0)
-            .at_most(Measured::largest(each(knowable(), |one| one.width))),
+            .at_most(GoalFigure::largest(each(knowable(), |one| one.width))),
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Run, Scenario, scenario};
+    use crate::{Run, scenario};
 
     #[test]
     fn every_goal_has_built_in_scenarios() {
@@ -320,6 +350,11 @@ mod tests {
         assert_eq!(counts, [6, 3, 4, 3, 2]);
         let counts = [Tag::RouteOneWay, Tag::WrongServer, Tag::Outage2h, Tag::DifferenceClock].map(count);
         assert_eq!(counts, [4, 2, 1, 1]);
+        let counts = [Tag::Liars, Tag::HiddenLiar, Tag::SeveralAlike, Tag::DrawnAsymmetry, Tag::SoftHump].map(count);
+        assert_eq!(counts, [15, 3, 5, 2, 2]);
+        let needed = needed().unwrap();
+        assert!(needed.iter().all(|name| Scenario::named(name).is_ok()));
+        assert_eq!(needed.len(), scenario::NAMES.len() + 15 + 3 + 5 * 7);
     }
 
     #[test]

@@ -11,17 +11,17 @@ use ffclock_units::{Direction, Span, StampLocation};
 
 /// The smallest delay and the mean of what adds to it [s].
 #[derive(Clone, Copy)]
-pub(crate) struct Latency {
+pub(crate) struct StampLatency {
     pub(crate) least: f64,
     pub(crate) varying: f64,
 }
 
-const fn latency(least: f64, varying: f64) -> Latency {
-    Latency { least, varying }
+const fn latency(least: f64, varying: f64) -> StampLatency {
+    StampLatency { least, varying }
 }
 
 /// From stamp to wire, and from wire to stamp.
-pub(crate) fn latencies(location: Location) -> [Latency; 2] {
+pub(crate) fn latencies(location: Location) -> [StampLatency; 2] {
     match location {
         Location::Wire => [latency(0.0, 0.0); 2],
         Location::Driver => [latency(1e-6, 0.1e-6), latency(2e-6, 0.3e-6)],
@@ -32,7 +32,7 @@ pub(crate) fn latencies(location: Location) -> [Latency; 2] {
 }
 
 /// A host between the wire and its stamps.
-pub(crate) struct Host {
+pub(crate) struct SimulatedHost {
     location: Location,
     sending: Queues,
     receiving: Queues,
@@ -41,9 +41,9 @@ pub(crate) struct Host {
     read_latency: f64,
 }
 
-impl Host {
+impl SimulatedHost {
     pub(crate) fn new(spec: &HostSpec, read_latency: f64, seed: u64) -> Self {
-        Host {
+        SimulatedHost {
             location: spec.stamps,
             sending: Queues::new(&spec.noise, Direction::Outgoing),
             receiving: Queues::new(&spec.noise, Direction::Incoming),

@@ -11,6 +11,7 @@
 
 mod account;
 mod agenda;
+mod belief;
 mod check;
 mod clock;
 mod counter;
@@ -26,14 +27,16 @@ mod random;
 mod result;
 pub mod scenario;
 mod server;
+mod several;
 mod world;
 
 pub use check::CheckResult;
-pub use clock::{Claims, Clock, FeedForward, NAMES as CLOCKS, Read};
+pub use clock::{FeedForward, NAMES as CLOCKS, Read, ReadingClaims, Timekeeper, names_in as clocks_in};
 pub use counter::{CounterKind, SimulatedCounter};
 pub use oracle::ORACLES;
 pub use oscillator::Oscillator;
 pub use random::Random;
-pub use result::{ClockResult, OracleRatio, RunResult, WindowResult};
+pub use result::{BeliefResult, ClockResult, OracleRatio, RunResult, ServerBelief, ServerResult, WindowResult};
 pub use scenario::{Scenario, ScenarioError};
-pub use world::{Cast, RowSink, Run, Sample, SampleSink, Sinks};
+pub use several::{Credence, ENSEMBLES, MultiServerClock, ServerChange};
+pub use world::{Cast, RowSink, Run, SampleSink, ShownReading, Sinks};

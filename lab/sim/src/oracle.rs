@@ -18,19 +18,19 @@ mod knowledge;
 mod particles;
 mod propagation;
 
-use crate::account::{ClockAccount, Look};
+use crate::account::{ClockAccount, ReadingTime};
 use crate::clock::Read;
 use crate::oscillator::announced_phase;
 use crate::random::Random;
 use crate::result::{ClockResult, OracleRatio};
 use crate::scenario::Scenario;
 use crate::server::announced_error;
-use causal::Causal;
+use causal::CausalOracle;
 use dynamics::{Dynamics, MICRO};
-use evidence::Observed;
+use evidence::ObservedExchange;
 use ffclock_units::{Counter, Direction, Exchange, Moment, Period, Span, Tai};
-use knowledge::Way;
-use propagation::{Node, Packet, Setting, smooth};
+use knowledge::WayLaws;
+use propagation::{PhaseEdge, PhaseNode, Setting, smooth};
 
 /// The names of the oracles in results.
 pub const ORACLES: [&str; 2] = ["oracle", "smoother"];
@@ -38,39 +38,39 @@ pub const ORACLES: [&str; 2] = ["oracle", "smoother"];
 /// One note, taken while the world runs.
 #[derive(Clone, Copy, Debug)]
 enum Note {
-    Exchange(Observed),
+    Exchange(ObservedExchange),
     /// A look at the clocks; how far the counter is off, as far as it is not announced [us].
-    Look(Look, f64),
+    Look(ReadingTime, f64),
     /// The counter stopped or restarted.
     Break,
 }
 
 /// Where counter and true time began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct TimeOrigin {
     pub(crate) counter: Counter,
     pub(crate) time: Moment<Tai>,
 }
 
 /// Notes what an oracle may know.
 #[derive(Debug)]
-pub(crate) struct Witness<'a> {
+pub(crate) struct OracleWitness<'a> {
     scenario: &'a Scenario,
     nominal: Period,
-    origin: Origin,
+    origin: TimeOrigin,
     notes: Vec<Note>,
 }
 
 /// When the packets of an exchange were stamped here, in true time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Passage {
+pub(crate) struct TrueStamps {
     pub(crate) sent: Span,
     pub(crate) received: Span,
 }
 
-impl<'a> Witness<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, origin: Origin) -> Self {
-        Witness { scenario, nominal: scenario.counter.nominal(), origin, notes: Vec::new() }
+impl<'a> OracleWitness<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, origin: TimeOrigin) -> Self {
+        OracleWitness { scenario, nominal: scenario.counter.nominal(), origin, notes: Vec::new() }
     }
 
     /// How far the counter is ahead of `time`, without what is announced [us].
@@ -80,7 +80,7 @@ impl<'a> Witness<'a> {
         ((shown - (time - self.origin.time)).as_seconds() - announced) * MICRO
     }
 
-    pub(crate) fn exchange(&mut self, exchange: &Exchange, passage: Passage) {
+    pub(crate) fn exchange(&mut self, exchange: &Exchange, passage: TrueStamps) {
         let served = passage.sent + (passage.received - passage.sent).halved();
         let error = announced_error(&self.scenario.server, served.as_seconds()) * MICRO;
         let floor = |direction, at| knowledge::floor(self.scenario, direction, at);
@@ -91,10 +91,10 @@ impl<'a> Witness<'a> {
             - floor(Direction::Incoming, served);
         let at = passage.received.as_seconds();
         let trip = (passage.received - passage.sent).as_seconds();
-        self.notes.push(Note::Exchange(Observed { at, trip, lower, upper }));
+        self.notes.push(Note::Exchange(ObservedExchange { at, trip, lower, upper }));
     }
 
-    pub(crate) fn look(&mut self, look: Look) {
+    pub(crate) fn look(&mut self, look: ReadingTime) {
         // The counter steps down to a whole tick: half of one is missing on average.
         let half = 0.5 * knowledge::tick(self.scenario);
         self.notes.push(Note::Look(look, self.ahead(look.counter, look.truth, look.at) + half));
@@ -107,7 +107,7 @@ impl<'a> Witness<'a> {
     /// The figures of the oracles of these names.
     pub(crate) fn judge(self, oracles: &[&str], seed: u64) -> Vec<ClockResult> {
         let dynamics = Dynamics::of(&self.scenario.oscillator);
-        let ways = [Direction::Outgoing, Direction::Incoming].map(|direction| Way::of(self.scenario, direction));
+        let ways = [Direction::Outgoing, Direction::Incoming].map(|direction| WayLaws::of(self.scenario, direction));
         let judge = |name: &&str| {
             let causal = *name == ORACLES[0];
             if causal { self.causal(&dynamics, &ways, seed) } else { self.smoothed(&dynamics, &ways) }.result()
@@ -115,8 +115,8 @@ impl<'a> Witness<'a> {
         oracles.iter().map(judge).collect()
     }
 
-    fn causal(&self, dynamics: &Dynamics, ways: &[Way; 2], seed: u64) -> ClockAccount {
-        let mut causal = Causal::new(dynamics, ways, Random::named(seed, "oracle"));
+    fn causal(&self, dynamics: &Dynamics, ways: &[WayLaws; 2], seed: u64) -> ClockAccount {
+        let mut causal = CausalOracle::new(dynamics, ways, Random::named(seed, "oracle"));
         let mut account = ClockAccount::new(ORACLES[0], self.scenario, Span::ZERO);
         for note in &self.notes {
             match *note {
@@ -132,15 +132,15 @@ impl<'a> Witness<'a> {
     }
 
     /// Each piece of time between breaks of the counter by itself.
-    fn smoothed(&self, dynamics: &Dynamics, ways: &[Way; 2]) -> ClockAccount {
+    fn smoothed(&self, dynamics: &Dynamics, ways: &[WayLaws; 2]) -> ClockAccount {
         let mut account = ClockAccount::new(ORACLES[1], self.scenario, Span::ZERO);
         for part in self.notes.split(|note| matches!(note, Note::Break)) {
             let exchanges = part.iter().filter_map(|note| match note {
                 Note::Exchange(observed) => Some(*observed),
                 _ => None,
             });
-            let packets: Vec<Node> = exchanges.flat_map(nodes).collect();
-            let looks: Vec<(Look, f64)> = part.iter().filter_map(looked).collect();
+            let packets: Vec<PhaseNode> = exchanges.flat_map(nodes).collect();
+            let looks: Vec<(ReadingTime, f64)> = part.iter().filter_map(looked).collect();
             let Some(first) = packets.first() else {
                 looks.iter().for_each(|(look, _)| account.note(*look, None));
                 continue;
@@ -157,11 +157,11 @@ impl<'a> Witness<'a> {
     }
 }
 
-fn read(look: Look, error: f64) -> Read {
+fn read(look: ReadingTime, error: f64) -> Read {
     Read { time: look.truth + Span::from_seconds(error / MICRO), claims: None }
 }
 
-fn looked(note: &Note) -> Option<(Look, f64)> {
+fn looked(note: &Note) -> Option<(ReadingTime, f64)> {
     match *note {
         Note::Look(look, ahead) => Some((look, ahead)),
         _ => None,
@@ -169,10 +169,11 @@ fn looked(note: &Note) -> Option<(Look, f64)> {
 }
 
 /// The packets of an exchange.
-fn nodes(observed: Observed) -> [Node; 2] {
-    let sent = Packet { way: 0, edge: observed.lower };
-    let received = Packet { way: 1, edge: observed.upper };
-    [(observed.at - observed.trip, sent), (observed.at, received)].map(|(at, packet)| Node { at, packet: Some(packet) })
+fn nodes(observed: ObservedExchange) -> [PhaseNode; 2] {
+    let sent = PhaseEdge { way: 0, edge: observed.lower };
+    let received = PhaseEdge { way: 1, edge: observed.upper };
+    [(observed.at - observed.trip, sent), (observed.at, received)]
+        .map(|(at, packet)| PhaseNode { at, packet: Some(packet) })
 }
 
 /// Our error over that of each oracle, for every clock that is none.

@@ -26,11 +26,12 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(spec: &PathSpec, seed: u64) -> Self {
+    /// Its chance is a stream of this name.
+    pub(crate) fn new(spec: &PathSpec, (seed, stream): (u64, &str)) -> Self {
         Path {
             forward: Queues::new(&spec.queue, Direction::Outgoing),
             backward: Queues::new(&spec.queue, Direction::Incoming),
-            random: Random::named(seed, "path"),
+            random: Random::named(seed, stream),
             spec: spec.clone(),
         }
     }
@@ -90,7 +91,7 @@ mod tests {
 
     fn path(text: &str) -> Path {
         let text = format!("forward = \"100 us\"\nbackward = \"40 us\"\n{text}");
-        Path::new(&toml::from_str(&text).unwrap(), 1)
+        Path::new(&toml::from_str(&text).unwrap(), (1, "path"))
     }
 
     fn delay(path: &mut Path, direction: Direction, second: i64) -> Option<i128> {

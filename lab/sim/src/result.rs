@@ -21,8 +21,11 @@ pub struct RunResult {
     /// How long the world lasted [s].
     pub duration_s: f64,
     /// Forward minimum delay minus backward minimum delay, at the beginning [s]. Half of it is a bias that no clock can
-    /// see.
+    /// see. 0 in a world of several servers, each of which has its own.
     pub asymmetry_s: f64,
+    /// Each of several servers; empty in a world of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerResult>,
     /// Requests sent.
     pub requests: u64,
     /// Exchanges completed.
@@ -36,6 +39,48 @@ pub struct RunResult {
     pub checks: Vec<CheckResult>,
     /// Whether all checks hold.
     pub passed: bool,
+}
+
+/// One of several servers.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct ServerResult {
+    /// Its name. The clock of this name asks it alone.
+    pub name: String,
+    /// Requests sent to it.
+    pub requests: u64,
+    /// Exchanges completed.
+    pub exchanges: u64,
+    /// Forward minimum delay minus backward minimum delay, at the beginning [s].
+    pub asymmetry_s: f64,
+}
+
+/// Whom a clock of several servers believed, in the time of the statistics.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct BeliefResult {
+    /// Each server.
+    pub servers: Vec<ServerBelief>,
+    /// How often the set of believed servers changed; 0 of clocks that are slewed.
+    pub changes: u64,
+    /// The farthest that such a change moved the published time [s].
+    pub largest_step_s: f64,
+    /// The largest ratio of such a step to the standard uncertainty published before it.
+    pub largest_step_over_uncertainty: f64,
+}
+
+/// What a clock of several servers thought of one of them: shares of the readings. The rest are those at which it
+/// had no answer of it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct ServerBelief {
+    /// The server.
+    pub name: String,
+    /// It was believed.
+    pub believed: f64,
+    /// It was neither believed nor held to be wrong.
+    pub undecided: f64,
+    /// It was held to be wrong.
+    pub disbelieved: f64,
+    /// From when on it was not believed any more, since the world began [s]; `None` if it was believed at the end.
+    pub out_since_s: Option<f64>,
 }
 
 /// One figure of one clock over that of the oracles.
@@ -60,10 +105,13 @@ pub struct ClockResult {
     pub name: String,
     /// The whole time of the statistics, under the empty name, and each window.
     pub windows: Vec<WindowResult>,
+    /// Whom it believed; of clocks that choose among several servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beliefs: Option<BeliefResult>,
 }
 
 /// The names of the figures that checks can ask for.
-pub(crate) const FIGURES: [&str; 15] = [
+pub(crate) const FIGURES: [&str; 18] = [
     "median",
     "iqr",
     "p50",
@@ -76,6 +124,9 @@ pub(crate) const FIGURES: [&str; 15] = [
     "rate-p99",
     "difference-p99",
     "containment",
+    "bound",
+    "strict-containment",
+    "strict-bound",
     "calibration",
     "width",
     "unread",
@@ -114,6 +165,15 @@ pub struct WindowResult {
     pub difference_p99: Option<f64>,
     /// The share of readings whose bound holds the truth. For clocks with a bound only.
     pub containment: Option<f64>,
+    /// The median bound.
+    #[serde(default)]
+    pub bound: Option<f64>,
+    /// The share of readings whose strict bound holds the truth. For clocks of several servers that state one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict_containment: Option<f64>,
+    /// The median strict bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict_bound: Option<f64>,
     /// The share of readings with the truth inside twice the uncertainty, the bias of the asymmetry taken out.
     pub calibration: Option<f64>,
     /// Twice the median uncertainty over the 95th percentile of |error| without that bias: 1 is just wide enough.
@@ -136,6 +196,9 @@ impl WindowResult {
             "rate-p99" => self.rate_p99,
             "difference-p99" => self.difference_p99,
             "containment" => self.containment,
+            "bound" => self.bound,
+            "strict-containment" => self.strict_containment,
+            "strict-bound" => self.strict_bound,
             "calibration" => self.calibration,
             "width" => self.width,
             "unread" => Some(self.unread),

@@ -6,15 +6,19 @@
 mod library;
 mod measures;
 mod sense;
+mod several;
 mod spec;
 mod tag;
 
 pub use library::{Library, NAMES};
 pub(crate) use measures::LONGEST_S;
 pub use measures::{Fraction, Length};
+pub(crate) use several::stream;
+pub use several::{ServerEntry, SharedSpec};
 pub use spec::*;
 pub use tag::Tag;
 
+use ffclock_units::Span;
 use std::fmt;
 
 /// How many scenarios may extend one another in a row.
@@ -42,13 +46,18 @@ impl fmt::Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 impl Scenario {
-    /// One of the built-in scenarios.
+    /// One of the built-in scenarios, or one made of it: `NAMExN` has N servers, each as its only one; the server of
+    /// `NAME/N` is asked N times as often; `NAME/honest` is without the servers that lie.
     ///
     /// # Errors
     /// There is none of this name, or its file is wrong.
     pub fn named(name: &str) -> Result<Self, ScenarioError> {
-        let text = Library::text(name).ok_or_else(|| ScenarioError::new(name, "there is none of this name"))?;
-        Self::parse(name, text)
+        let file = |name: &str| Library::text(name).map(|text| Self::parse(name, text));
+        let made = || match name.rsplit_once('/') {
+            Some((kind, "honest")) => Some(file(kind)?.map(Self::honest)),
+            _ => derived(name).map(|text| Self::parse(name, &text)),
+        };
+        file(name).or_else(made).unwrap_or_else(|| Err(ScenarioError::new(name, "there is none of this name")))
     }
 
     /// The scenario that `text` describes; `name` is for complaints.
@@ -56,8 +65,10 @@ impl Scenario {
     /// # Errors
     /// A key or a tag that is not known, a value without its unit, a world that cannot be, a check that makes no sense.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
-        let table = extended(name, text, 0)?;
-        let scenario: Scenario = table.try_into().map_err(|error| ScenarioError::new(name, key_first(&error)))?;
+        let mut table = extended(name, text, 0)?;
+        let servers = several::take(&mut table).map_err(|why| ScenarioError::new(name, why))?;
+        let whole: Scenario = table.try_into().map_err(|error| ScenarioError::new(name, key_first(&error)))?;
+        let scenario = Scenario { servers, ..whole };
         scenario.validate().map_err(|why| ScenarioError::new(name, why))?;
         Ok(scenario)
     }
@@ -70,6 +81,24 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// The file that a name such as `lan-16x3` or `lan-16/3` stands for.
+fn derived(name: &str) -> Option<String> {
+    let count =
+        |number: &str| number.parse::<i64>().ok().filter(|count| (1..=several::SERVERS_MAX as i64).contains(count));
+    let base = |base: &str| Library::text(base).and_then(|text| Scenario::parse(base, text).ok());
+    if let Some((kind, number)) = name.rsplit_once('/') {
+        let (scenario, count) = (base(kind)?, count(number)?);
+        let poll = Span::from_units(scenario.poll.0.units() / i128::from(count));
+        let about = format!("{kind}, the server is asked {count} times as often");
+        return Some(format!("extends = {kind:?}\nabout = {about:?}\ntags = [\"several-alike\"]\npoll = \"{poll}\"\n"));
+    }
+    let (kind, number) = name.rsplit_once('x')?;
+    let (_, count) = (base(kind)?, count(number)?);
+    let about = format!("{count} servers, each as that of {kind}");
+    let server = format!("[[server]]\nname = \"server\"\ncount = {count}\n");
+    Some(format!("extends = {kind:?}\nabout = {about:?}\ntags = [\"several-alike\"]\n{server}"))
 }
 
 /// The library names the key on a line of its own after what is wrong with it.
@@ -101,10 +130,26 @@ fn join(whole: &mut toml::Table, part: toml::Table) {
     for (key, value) in part {
         match (whole.get_mut(&key), value) {
             (Some(toml::Value::Table(old)), toml::Value::Table(new)) => join(old, new),
+            (Some(toml::Value::Table(old)), toml::Value::Array(list)) if key == "server" => {
+                let each = list.into_iter().map(|one| over(old, one)).collect();
+                whole.insert(key, toml::Value::Array(each));
+            }
             (_, value) => {
                 whole.insert(key, value);
             }
         }
+    }
+}
+
+/// One of several servers where the other scenario has one: that one, with these keys.
+fn over(old: &toml::Table, one: toml::Value) -> toml::Value {
+    match one {
+        toml::Value::Table(one) => {
+            let mut whole = old.clone();
+            join(&mut whole, one);
+            toml::Value::Table(whole)
+        }
+        other => other,
     }
 }
 

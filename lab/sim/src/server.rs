@@ -27,9 +27,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `begin` is the true time at the beginning of the world.
-    pub(crate) fn new(spec: &ServerSpec, begin: Moment<Tai>, seed: u64) -> Self {
-        Server { spec: spec.clone(), random: Random::named(seed, "server"), begin, last_request: None }
+    /// `begin` is the true time at the beginning of the world; its chance is a stream of this name.
+    pub(crate) fn new(spec: &ServerSpec, begin: Moment<Tai>, (seed, stream): (u64, &str)) -> Self {
+        Server { spec: spec.clone(), random: Random::named(seed, stream), begin, last_request: None }
     }
 
     /// Answers a request that arrives at `at`; `None` if it is no request.
@@ -157,7 +157,7 @@ mod tests {
 
     fn server(fault: &str) -> Server {
         let spec = toml::from_str(&format!("fault = [{fault}]")).unwrap();
-        Server::new(&spec, Moment::from_origin(Span::from_secs(MIDNIGHT_TAI_S)), 1)
+        Server::new(&spec, Moment::from_origin(Span::from_secs(MIDNIGHT_TAI_S)), (1, "server"))
     }
 
     fn ask(server: &mut Server, second: i64) -> Packet {

@@ -1,25 +1,31 @@
-//! A world: one host, one path, one server, in virtual time, with the clocks that are judged.
+//! A world: one host, one server or several, each with its path, in virtual time, with the clocks that are judged.
 //!
-//! Time goes on from event to event, and every part is looked at in the order of time. The conversation is held by the
+//! Time goes on from event to event, and every part is looked at in the order of time. Each conversation is held by the
 //! real [`Source`], with the calls that the daemon makes: after each input its outputs are drained, and it is called
 //! again at the deadline it names.
 
-use crate::account::{ClockAccount, Look};
+mod server_link;
+
+use crate::account::{ClockAccount, ReadingTime};
 use crate::agenda::Agenda;
-use crate::clock::{self, Claims, Clock};
+use crate::belief::BeliefAccount;
+use crate::clock::{self, Maker, ReadingClaims};
 use crate::counter::SimulatedCounter;
-use crate::host::Host;
-use crate::oracle::{self, ORACLES, Origin, Passage, Witness};
+use crate::host::SimulatedHost;
+use crate::oracle::{self, ORACLES, OracleWitness, TimeOrigin, TrueStamps};
 use crate::oscillator::Oscillator;
 use crate::path::Path;
 use crate::random::Random;
-use crate::result::RunResult;
+use crate::result::{ClockResult, RunResult, ServerResult};
 use crate::scenario::{Asleep, Scenario, SuspendSpec};
-use crate::server::{Server, label};
+use crate::several::{Contact, Contender, ServerChange};
 use ffclock_estimator::LearnedConfig;
-use ffclock_source::{Event as SourceEvent, Nonce, Source, SourceConfig, Ticket};
+use ffclock_source::{Event as SourceEvent, Nonce, Source, Ticket};
 use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
-use ffclock_units::{ClockError, Counter, CounterEpoch, Direction, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks};
+use ffclock_units::{
+    ClockError, Counter, CounterEpoch, Direction, Exchange, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks,
+};
+use server_link::ServerLink;
 
 /// Every world begins at 2026-12-31 00:00:00 UTC: a leap second may come after a day.
 const BEGIN_TAI_S: i64 = 1_798_675_200 + 37;
@@ -33,7 +39,7 @@ pub type RowSink<'a> = &'a mut dyn FnMut(&TraceRow);
 
 /// What one clock showed when the clocks were read.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample<'a> {
+pub struct ShownReading<'a> {
     /// The name of the clock.
     pub clock: &'a str,
     /// Since the world began.
@@ -43,11 +49,11 @@ pub struct Sample<'a> {
     /// Clock minus true time.
     pub error: ClockError,
     /// What the clock said of its errors.
-    pub claims: Option<Claims>,
+    pub claims: Option<ReadingClaims>,
 }
 
 /// Takes what the clocks showed as they are read.
-pub type SampleSink<'a> = &'a mut dyn FnMut(&Sample<'_>);
+pub type SampleSink<'a> = &'a mut dyn FnMut(&ShownReading<'_>);
 
 /// Where a run leaves what it lives through.
 #[derive(Default)]
@@ -61,7 +67,7 @@ pub struct Sinks<'a> {
 /// Who takes part in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cast<'a> {
-    /// Some of the clocks of [`CLOCKS`](crate::CLOCKS), and oracles of [`ORACLES`].
+    /// Some of the clocks of [`clocks_in`](crate::clocks_in), and in a world of one server oracles of [`ORACLES`].
     pub clocks: &'a [&'a str],
     /// The options of the learned estimator, to measure what its parts are worth.
     pub learned: &'a LearnedConfig,
@@ -69,6 +75,19 @@ pub struct Cast<'a> {
 
 /// What happens.
 enum Happening {
+    /// With the server of this number, or with a packet to or from it.
+    With(usize, Errand),
+    /// The clocks are read.
+    Reading,
+    /// The host wakes.
+    Wake(Asleep),
+}
+
+enum Errand {
+    /// It is configured.
+    Join,
+    /// It is not asked any more.
+    Leave,
     /// The source named this time.
     Timeout,
     /// The host stamps a request.
@@ -77,39 +96,38 @@ enum Happening {
     AtHost(Bytes),
     /// The host stamps a reply that arrived at this time.
     Stamped(Bytes, Span),
-    /// The clocks are read.
-    Reading,
-    /// The host wakes.
-    Wake(Asleep),
 }
 
-/// A clock with its account.
-struct Judged {
-    clock: Box<dyn Clock>,
+/// When an event of a source came, and when the packet that caused it was on the wire.
+#[derive(Clone, Copy)]
+struct Landing {
+    now: Span,
+    arrived: Option<Span>,
+}
+
+/// A clock with its accounts.
+struct AccountedClock {
+    clock: Box<dyn Contender>,
     account: ClockAccount,
+    beliefs: BeliefAccount,
 }
 
-struct World<'a> {
+struct World<'a, 'b> {
     scenario: &'a Scenario,
     agenda: Agenda<Happening>,
     counter: SimulatedCounter,
     stamp_width: Ticks,
-    host: Host,
-    path: Path,
-    server: Server,
-    source: Source,
-    announced_timeout: Option<Span>,
+    host: SimulatedHost,
+    links: Vec<ServerLink>,
+    /// Parts of ways that several servers share.
+    shared: Vec<Path>,
     nonces: Random,
     readings: Random,
-    clocks: Vec<Judged>,
-    sent: Option<(Counter, Span)>,
+    clocks: Vec<AccountedClock>,
     epoch: u64,
-    /// Requests of conversations that a suspend ended.
-    asked: u64,
     sequence: u64,
-    exchanges: u64,
-    sinks: Sinks<'a>,
-    witness: Option<Witness<'a>>,
+    sinks: Sinks<'b>,
+    witness: Option<OracleWitness<'a>>,
 }
 
 /// One run to be made.
@@ -126,7 +144,7 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// Lives through the scenario with all clocks; hands each row of the trace to `sink`.
     pub fn execute<'b>(&'b self, sink: Option<RowSink<'b>>) -> RunResult {
-        self.execute_with(&clock::NAMES, sink)
+        self.execute_with(&clock::names_in(self.scenario), sink)
     }
 
     /// The same with some of the clocks of [`CLOCKS`](crate::CLOCKS) and some of the oracles of [`ORACLES`], which come
@@ -139,22 +157,20 @@ impl Run<'_> {
     /// The same with this cast, and with every reading handed out, too.
     pub fn execute_as<'b>(&'b self, cast: &Cast<'_>, sinks: Sinks<'b>) -> RunResult {
         let Cast { clocks, learned } = *cast;
-        let mut world = World::new(self.scenario, self.seed, sinks);
+        let scenario = self.scenario.drawn(self.seed);
+        let mut world = World::new(&scenario, self.seed, sinks);
         let oracles: Vec<&str> = ORACLES.into_iter().filter(|name| clocks.contains(name)).collect();
-        if !oracles.is_empty() {
-            world.witness =
-                Some(Witness::new(self.scenario, Origin { counter: SimulatedCounter::BEGIN, time: begin() }));
+        if !oracles.is_empty() && scenario.servers.is_empty() {
+            let origin = TimeOrigin { counter: SimulatedCounter::BEGIN, time: begin() };
+            world.witness = Some(OracleWitness::new(&scenario, origin));
         }
-        let asymmetry = world.path.asymmetry() + world.host.asymmetry();
-        let nominal = self.scenario.counter.nominal();
-        let judged = |name: &&str| {
-            let clock = clock::make(name, nominal, learned)?;
-            Some(Judged { clock, account: ClockAccount::new(name, self.scenario, asymmetry) })
-        };
-        world.clocks = clocks.iter().filter_map(judged).collect();
+        let maker = Maker { scenario: &scenario, learned };
+        world.clocks = clocks.iter().filter_map(|name| world.judged(name, &maker)).collect();
         world.live();
-        let (requests, exchanges) = (world.asked + world.source.statistics().sent, world.exchanges);
-        let mut clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.account.result()).collect();
+        let servers = world.server_results();
+        let (requests, exchanges) = world.traffic();
+        let (asymmetry, duration) = (world.whole_asymmetry(), scenario.duration.seconds());
+        let mut clocks: Vec<ClockResult> = world.clocks.into_iter().map(AccountedClock::result).collect();
         clocks.extend(world.witness.map(|witness| witness.judge(&oracles, self.seed)).unwrap_or_default());
         let checks: Vec<_> = crate::check::all(self.scenario).flatten().map(|check| check.judge(&clocks)).collect();
         RunResult {
@@ -162,8 +178,9 @@ impl Run<'_> {
             tags: self.scenario.tags.clone(),
             seed: self.seed,
             without: learned.left_out().into_iter().map(str::to_owned).collect(),
-            duration_s: self.scenario.duration.seconds(),
+            duration_s: duration,
             asymmetry_s: asymmetry.as_seconds(),
+            servers,
             requests,
             exchanges,
             passed: checks.iter().all(|check| check.passed),
@@ -176,14 +193,17 @@ impl Run<'_> {
     /// What a trace of this run says about itself.
     pub fn trace_header(&self) -> TraceHeader {
         let kind = self.scenario.counter;
-        let metadata =
-            [("scenario", self.name.to_owned()), ("seed", self.seed.to_string()), ("server.0", "simulated".into())];
+        let mut metadata =
+            vec![("scenario".to_owned(), self.name.to_owned()), ("seed".to_owned(), self.seed.to_string())];
+        let servers = self.scenario.servers.iter().map(|entry| entry.name.clone());
+        let servers = servers.chain(self.scenario.servers.is_empty().then(|| "simulated".to_owned()));
+        metadata.extend(servers.enumerate().map(|(index, name)| (format!("server.{index}"), name)));
         TraceHeader {
             counter: Some(kind.name().to_owned()),
             nominal: Some(kind.nominal()),
             created: Some(LeapTable::built_in().utc_from_tai(begin())),
             truth: true,
-            metadata: metadata.map(|(key, value)| (key.to_owned(), value)).to_vec(),
+            metadata,
         }
     }
 }
@@ -192,46 +212,92 @@ fn begin() -> Moment<Tai> {
     Moment::from_origin(Span::from_secs(BEGIN_TAI_S))
 }
 
-/// A conversation with the server that begins at `now`.
-fn conversation(scenario: &Scenario, now: Span) -> Source {
-    let config = SourceConfig { poll: scenario.poll.0, burst_count: scenario.burst, ..SourceConfig::default() };
-    let pivot = label(LeapTable::built_in().utc_from_tai(begin() + now));
-    Source::new(config, LeapTable::built_in(), pivot, mono(now))
-}
-
 fn mono(now: Span) -> Moment<Mono> {
     Moment::from_origin(now)
 }
 
-impl<'a> World<'a> {
-    fn new(scenario: &'a Scenario, seed: u64, sinks: Sinks<'a>) -> Self {
+impl AccountedClock {
+    /// The server's side of it happened at `now`.
+    fn hear(&mut self, (server, contact): (usize, Contact), now: Span) {
+        self.clock.hear(server, contact);
+        self.note_step(now);
+    }
+
+    fn note_step(&mut self, now: Span) {
+        if let Some(step) = self.clock.take_step() {
+            self.beliefs.note_step(step, now);
+        }
+    }
+
+    fn result(self) -> ClockResult {
+        ClockResult { beliefs: self.beliefs.result(), ..self.account.result() }
+    }
+}
+
+impl<'a, 'b> World<'a, 'b> {
+    fn new(scenario: &'a Scenario, seed: u64, sinks: Sinks<'b>) -> Self {
         let kind = scenario.counter;
         let latency = kind.nominal().ticks_in(Span::from_seconds(kind.read_latency()));
+        let shared = scenario.shared.iter().enumerate();
         World {
             agenda: Agenda::new(),
             counter: SimulatedCounter::new(kind, Oscillator::new(&scenario.oscillator, seed)),
             stamp_width: latency + Ticks::from_raw(2),
-            host: Host::new(&scenario.host, kind.read_latency(), seed),
-            path: Path::new(&scenario.path, seed),
-            server: Server::new(&scenario.server, begin(), seed),
-            source: conversation(scenario, Span::ZERO),
-            announced_timeout: None,
+            host: SimulatedHost::new(&scenario.host, kind.read_latency(), seed),
+            links: ServerLink::all(scenario, seed),
+            shared: shared.map(|(index, spec)| Path::new(&spec.path(), (seed, &format!("shared.{index}")))).collect(),
             nonces: Random::named(seed, "nonces"),
             readings: Random::named(seed, "readings"),
             clocks: Vec::new(),
-            sent: None,
             epoch: 0,
-            asked: 0,
             sequence: 0,
-            exchanges: 0,
             witness: None,
             scenario,
             sinks,
         }
     }
 
+    fn judged(&self, name: &str, maker: &Maker) -> Option<AccountedClock> {
+        // A clock of several servers has no bias that none could see.
+        let alone = self.links.iter().position(|link| link.name == name);
+        let bias = alone.map_or(self.whole_asymmetry(), |server| self.asymmetry(server));
+        let account = ClockAccount::new(name, self.scenario, bias);
+        let beliefs = BeliefAccount::new(self.scenario);
+        Some(AccountedClock { clock: maker.make(name)?, account, beliefs })
+    }
+
+    /// Forward minimum delay minus backward minimum delay of a server's way, the host's part included.
+    fn asymmetry(&self, server: usize) -> Span {
+        self.links.get(server).map_or(Span::ZERO, ServerLink::asymmetry) + self.host.asymmetry()
+    }
+
+    /// That of the only server; of several there is none.
+    fn whole_asymmetry(&self) -> Span {
+        if self.scenario.servers.is_empty() { self.asymmetry(0) } else { Span::ZERO }
+    }
+
+    /// Requests and exchanges of all servers.
+    fn traffic(&self) -> (u64, u64) {
+        let sum = |of: fn(&ServerLink) -> u64| self.links.iter().map(of).sum();
+        (sum(ServerLink::requests), sum(|link| link.exchanges))
+    }
+
+    /// Of several servers, each; of the only one nothing that the whole does not say.
+    fn server_results(&self) -> Vec<ServerResult> {
+        let links = self.links.iter().enumerate().take_while(|_| !self.scenario.servers.is_empty());
+        let result = |(index, link): (usize, &ServerLink)| ServerResult {
+            name: link.name.clone(),
+            requests: link.requests(),
+            exchanges: link.exchanges,
+            asymmetry_s: self.asymmetry(index).as_seconds(),
+        };
+        links.map(result).collect()
+    }
+
     fn live(&mut self) {
-        self.plan_timeout();
+        for server in 0..self.links.len() {
+            self.enter_server(server);
+        }
         self.plan_reading(Span::ZERO);
         for suspend in &self.scenario.host.suspend {
             self.agenda.enter(suspend.until.0, Happening::Wake(suspend.counter));
@@ -247,6 +313,46 @@ impl<'a> World<'a> {
         }
     }
 
+    /// What is planned for a server at the beginning.
+    fn enter_server(&mut self, server: usize) {
+        let Some(link) = self.links.get(server) else { return };
+        if let Some(leaves) = link.leaves {
+            self.agenda.enter(leaves, Happening::With(server, Errand::Leave));
+        }
+        if link.joins > Span::ZERO {
+            self.agenda.enter(link.joins, Happening::With(server, Errand::Join));
+        } else {
+            self.join(server, Span::ZERO);
+        }
+    }
+
+    fn join(&mut self, server: usize, now: Span) {
+        if let Some(link) = self.links.get_mut(server) {
+            link.begin(now);
+        }
+        self.tell_change(server, ServerChange::Joined, now);
+        self.plan_timeout(server);
+    }
+
+    fn leave(&mut self, server: usize, now: Span) {
+        if let Some(link) = self.links.get_mut(server) {
+            link.end();
+        }
+        self.tell_change(server, ServerChange::Left, now);
+    }
+
+    fn tell(&mut self, server: usize, contact: Contact, now: Span) {
+        self.clocks.iter_mut().for_each(|judged| judged.hear((server, contact), now));
+    }
+
+    /// Of the only server everything is known by its exchanges.
+    fn tell_change(&mut self, server: usize, change: ServerChange, now: Span) {
+        if !self.scenario.servers.is_empty() {
+            let counter = self.counter.read(now);
+            self.tell(server, Contact::Change(change, counter), now);
+        }
+    }
+
     fn asleep_until(&self, now: Span) -> Option<Span> {
         let within = |suspend: &&SuspendSpec| (suspend.at.0..suspend.until.0).contains(&now);
         self.scenario.host.suspend.iter().find(within).map(|suspend| suspend.until.0)
@@ -255,19 +361,17 @@ impl<'a> World<'a> {
     /// What concerns the host does not happen; what waits for the time waits on.
     fn sleep_through(&mut self, wake: Span, now: Span, happening: Happening) {
         match happening {
-            Happening::AtServer(_) | Happening::Wake(_) => self.happen(now, happening),
+            Happening::With(_, Errand::AtServer(_)) | Happening::Wake(_) => self.happen(now, happening),
             Happening::Reading => self.plan_reading(wake),
-            Happening::Timeout | Happening::Depart(..) | Happening::AtHost(_) | Happening::Stamped(..) => {}
+            Happening::With(_, Errand::Join | Errand::Leave) => self.agenda.enter(wake, happening),
+            Happening::With(..) => {}
         }
     }
 
-    /// As the daemon does when it sees that the host was suspended: a new epoch, a new conversation with its burst.
+    /// As the daemon does when it sees that the host was suspended: a new epoch, new conversations with their bursts.
     fn wake(&mut self, now: Span, asleep: Asleep) {
         self.counter.wake(now, asleep);
         self.epoch += 1;
-        self.asked += self.source.statistics().sent;
-        self.source = conversation(self.scenario, now);
-        (self.sent, self.announced_timeout) = (None, None);
         for judged in &mut self.clocks {
             judged.clock.broke();
             judged.account.broke();
@@ -275,57 +379,79 @@ impl<'a> World<'a> {
         if let Some(witness) = &mut self.witness {
             witness.counter_broke();
         }
-        self.plan_timeout();
+        for server in 0..self.links.len() {
+            if let Some(link) = self.links.get_mut(server).filter(|link| link.source.is_some()) {
+                link.begin(now);
+                self.plan_timeout(server);
+            }
+        }
     }
 
     fn happen(&mut self, now: Span, happening: Happening) {
         match happening {
-            Happening::Timeout => self.timeout(now),
-            Happening::Depart(bytes, ticket) => self.depart(now, bytes, ticket),
-            Happening::AtServer(bytes) => {
-                if let Some(reply) = self.server.answer(&bytes, now) {
-                    let arrivals = self.path.travel(Direction::Incoming, reply.leaves);
-                    arrivals.into_iter().flatten().for_each(|at| self.agenda.enter(at, Happening::AtHost(reply.bytes)));
-                }
-            }
-            Happening::AtHost(bytes) => {
-                let stamped = now + self.host.delay(Direction::Incoming, now);
-                self.agenda.enter(stamped, Happening::Stamped(bytes, now));
-            }
-            Happening::Stamped(bytes, arrived) => {
-                let stamp = self.stamp(now);
-                self.source.handle_packet(&bytes, stamp, mono(now));
-                self.drain(now, Some(arrived));
-            }
+            Happening::With(server, errand) => self.run_errand(server, errand, now),
             Happening::Reading => self.read(now),
             Happening::Wake(asleep) => self.wake(now, asleep),
         }
     }
 
-    fn timeout(&mut self, now: Span) {
-        // A deadline that was moved since.
-        if self.announced_timeout != Some(now) {
-            return;
+    fn run_errand(&mut self, server: usize, errand: Errand, now: Span) {
+        match errand {
+            Errand::Join => self.join(server, now),
+            Errand::Leave => self.leave(server, now),
+            Errand::Timeout => self.timeout(server, now),
+            Errand::Depart(bytes, ticket) => self.depart(server, (bytes, ticket), now),
+            Errand::AtServer(bytes) => self.at_server(server, &bytes, now),
+            Errand::AtHost(bytes) => {
+                let stamped = now + self.host.delay(Direction::Incoming, now);
+                self.agenda.enter(stamped, Happening::With(server, Errand::Stamped(bytes, now)));
+            }
+            Errand::Stamped(bytes, arrived) => {
+                let stamp = self.stamp(now);
+                if let Some(source) = self.links.get_mut(server).and_then(|link| link.source.as_mut()) {
+                    source.handle_packet(&bytes, stamp, mono(now));
+                }
+                self.drain(server, now, Some(arrived));
+            }
         }
-        self.announced_timeout = None;
-        if self.source.poll_timeout() <= mono(now) {
-            let nonce = Nonce::from_random(self.nonces.bits());
-            self.source.handle_timeout(mono(now), nonce);
-        }
-        self.drain(now, None);
     }
 
-    fn depart(&mut self, now: Span, bytes: Bytes, ticket: Ticket) {
+    fn at_server(&mut self, server: usize, request: &Bytes, now: Span) {
+        let Some(link) = self.links.get_mut(server) else { return };
+        if let Some(reply) = link.server.answer(request, now) {
+            let arrivals = link.travel(&mut self.shared, Direction::Incoming, reply.leaves);
+            let arrive = |at| self.agenda.enter(at, Happening::With(server, Errand::AtHost(reply.bytes)));
+            arrivals.into_iter().flatten().for_each(arrive);
+        }
+    }
+
+    fn timeout(&mut self, server: usize, now: Span) {
+        let Some(link) = self.links.get_mut(server) else { return };
+        // A deadline that was moved since.
+        if link.announced_timeout != Some(now) {
+            return;
+        }
+        link.announced_timeout = None;
+        if let Some(source) = link.source.as_mut().filter(|source| source.poll_timeout() <= mono(now)) {
+            let nonce = Nonce::from_random(self.nonces.bits());
+            source.handle_timeout(mono(now), nonce);
+        }
+        self.drain(server, now, None);
+    }
+
+    fn depart(&mut self, server: usize, (bytes, ticket): (Bytes, Ticket), now: Span) {
         let stamp = self.stamp(now);
         let leaves = now + self.host.delay(Direction::Outgoing, now);
-        self.sent = Some((stamp.counter, leaves));
-        for judged in &mut self.clocks {
-            judged.clock.sent(stamp.counter);
+        let Some(link) = self.links.get_mut(server) else { return };
+        link.sent = Some((stamp.counter, leaves));
+        let arrivals = link.travel(&mut self.shared, Direction::Outgoing, leaves);
+        if let Some(source) = &mut link.source {
+            source.handle_sent(ticket, stamp);
         }
-        let arrivals = self.path.travel(Direction::Outgoing, leaves);
-        arrivals.into_iter().flatten().for_each(|at| self.agenda.enter(at, Happening::AtServer(bytes)));
-        self.source.handle_sent(ticket, stamp);
-        self.drain(now, None);
+        self.tell(server, Contact::Sent(stamp.counter), now);
+        let arrive = |at| self.agenda.enter(at, Happening::With(server, Errand::AtServer(bytes)));
+        arrivals.into_iter().flatten().for_each(arrive);
+        self.drain(server, now, None);
     }
 
     fn stamp(&mut self, now: Span) -> Stamp {
@@ -334,47 +460,59 @@ impl<'a> World<'a> {
 
     /// Fetches what the source has to send and to say, and plans its next deadline. `arrived` is when the packet that
     /// caused it was on the wire.
-    fn drain(&mut self, now: Span, arrived: Option<Span>) {
-        while let Some(transmit) = self.source.poll_transmit() {
-            self.agenda.enter(now, Happening::Depart(transmit.bytes, transmit.ticket));
+    fn drain(&mut self, server: usize, now: Span, arrived: Option<Span>) {
+        while let Some(transmit) = self.source(server).and_then(Source::poll_transmit) {
+            let depart = Errand::Depart(transmit.bytes, transmit.ticket);
+            self.agenda.enter(now, Happening::With(server, depart));
         }
-        while let Some(event) = self.source.poll_event() {
-            self.hear(now, arrived, event);
+        while let Some(event) = self.source(server).and_then(Source::poll_event) {
+            self.hear(server, event, Landing { now, arrived });
         }
-        self.plan_timeout();
+        self.plan_timeout(server);
     }
 
-    fn hear(&mut self, now: Span, arrived: Option<Span>, event: SourceEvent) {
+    fn source(&mut self, server: usize) -> Option<&mut Source> {
+        self.links.get_mut(server)?.source.as_mut()
+    }
+
+    fn hear(&mut self, server: usize, event: SourceEvent, landing: Landing) {
+        let now = landing.now;
         match event {
-            SourceEvent::Exchange(exchange) => {
-                self.exchanges += 1;
-                let sent = self.sent.filter(|sent| sent.0 == exchange.sent.counter).map(|sent| begin() + sent.1);
-                let truth = arrived.map(|arrived| Truth { sent, received: begin() + arrived });
-                for judged in &mut self.clocks {
-                    judged.clock.exchange(&exchange);
-                }
-                if let Some(witness) = &mut self.witness {
-                    let trip = self.scenario.counter.nominal() * (exchange.received.counter - exchange.sent.counter);
-                    witness.exchange(&exchange, Passage { sent: now - trip, received: now });
-                }
-                self.record(TraceRow { exchange: Some(exchange), truth, ..self.empty_row() });
-            }
+            SourceEvent::Exchange(exchange) => self.complete(server, exchange, landing),
             SourceEvent::Lost => {
                 let counter = self.counter.read(now);
-                for judged in &mut self.clocks {
-                    judged.clock.lost(counter);
-                }
-                self.record(self.empty_row());
+                self.tell(server, Contact::Lost(counter), now);
+                self.record(self.empty_row(server));
             }
             // As the daemon does: the table holds the announced second from now on.
-            SourceEvent::LeapAnnounced(leap) => self.source.set_leaps(LeapTable::with(leap)),
+            SourceEvent::LeapAnnounced(leap) => {
+                if let Some(source) = self.source(server) {
+                    source.set_leaps(LeapTable::with(leap));
+                }
+            }
+            SourceEvent::Reachable => self.tell_change(server, ServerChange::Reachable, now),
+            SourceEvent::Unreachable => self.tell_change(server, ServerChange::Unreachable, now),
             _ => {}
         }
     }
 
-    fn empty_row(&self) -> TraceRow {
+    fn complete(&mut self, server: usize, exchange: Exchange, Landing { now, arrived }: Landing) {
+        let Some(link) = self.links.get_mut(server) else { return };
+        link.exchanges += 1;
+        let sent = link.sent.filter(|sent| sent.0 == exchange.sent.counter).map(|sent| begin() + sent.1);
+        let truth = arrived.map(|arrived| Truth { sent, received: begin() + arrived });
+        self.tell(server, Contact::Exchange(&exchange), now);
+        if let Some(witness) = &mut self.witness {
+            let trip = self.scenario.counter.nominal() * (exchange.received.counter - exchange.sent.counter);
+            witness.exchange(&exchange, TrueStamps { sent: now - trip, received: now });
+        }
+        self.record(TraceRow { exchange: Some(exchange), truth, ..self.empty_row(server) });
+    }
+
+    fn empty_row(&self, server: usize) -> TraceRow {
         let epoch = CounterEpoch::from_raw(self.epoch);
-        TraceRow { sequence: self.sequence, epoch, exchange: None, truth: None, server: ServerIndex(0) }
+        let server = ServerIndex(server as u32);
+        TraceRow { sequence: self.sequence, epoch, exchange: None, truth: None, server }
     }
 
     fn record(&mut self, row: TraceRow) {
@@ -384,11 +522,12 @@ impl<'a> World<'a> {
         }
     }
 
-    fn plan_timeout(&mut self) {
-        let at = self.source.poll_timeout().since_origin();
-        if self.announced_timeout != Some(at) {
-            self.announced_timeout = Some(at);
-            self.agenda.enter(at, Happening::Timeout);
+    fn plan_timeout(&mut self, server: usize) {
+        let Some(link) = self.links.get_mut(server) else { return };
+        let Some(at) = link.source.as_ref().map(|source| source.poll_timeout().since_origin()) else { return };
+        if link.announced_timeout != Some(at) {
+            link.announced_timeout = Some(at);
+            self.agenda.enter(at, Happening::With(server, Errand::Timeout));
         }
     }
 
@@ -402,14 +541,16 @@ impl<'a> World<'a> {
 
     fn read(&mut self, now: Span) {
         let counter = self.counter.read(now);
-        let look = Look { at: now, truth: begin() + now, counter };
+        let look = ReadingTime { at: now, truth: begin() + now, counter };
         for judged in &mut self.clocks {
             let read = judged.clock.read(counter);
             if let (Some(sink), Some(read)) = (&mut self.sinks.samples, read) {
                 let error = ClockError::new(read.time - look.truth);
-                sink(&Sample { clock: judged.account.name(), at: now, counter, error, claims: read.claims });
+                sink(&ShownReading { clock: judged.account.name(), at: now, counter, error, claims: read.claims });
             }
             judged.account.note(look, read);
+            judged.note_step(now);
+            judged.beliefs.note(now, |server| judged.clock.credence(server));
         }
         if let Some(witness) = &mut self.witness {
             witness.look(look);

@@ -74,7 +74,7 @@ const fn key(name: &'static str, kind: Kind, usual: &'static str) -> Key {
 }
 
 /// Every number that a scenario may hold; `?name?` in [`WORLD`] is where it stands.
-const KEYS: [Key; 65] = {
+const KEYS: [Key; 66] = {
     use Kind::{Length, Number, Rate};
     [
         key("from", Length, "0 s"),
@@ -119,6 +119,7 @@ const KEYS: [Key; 65] = {
         key("path.queue[4].when.periodic.lasts", Length, "10 s"),
         key("path.queue[5].when.between.at", Length, "1 min"),
         key("path.queue[5].when.between.until", Length, "2 min"),
+        key("path.asymmetry", Number, "0.1"),
         key("path.route[0].at", Length, "3 min"),
         key("path.route[0].until", Length, "4 min"),
         key("path.route[0].forward", Length, "50 us"),
@@ -182,6 +183,7 @@ queue = [
   { mean = "1 us", when = { periodic = { every = ?, lasts = ? } } },
   { law = "uniform", mean = "1 us", when = { between = { at = ?, until = ? } } },
 ]
+asymmetry = ?
 route = [{ at = ?, until = ?, forward = ?, backward = ? }]
 flap = { share = ?, forward = ?, backward = ? }
 outage = [{ at = ?, until = ? }]

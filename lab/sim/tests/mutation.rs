@@ -2,7 +2,7 @@
 //! of some world are others. (`tools/mutation` does the same to the constants in the source.)
 
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
-use ffclock_sim::{Clock, FeedForward, Read, Run, Scenario};
+use ffclock_sim::{FeedForward, Read, Run, Scenario, Timekeeper};
 use ffclock_trace::TraceRow;
 use ffclock_units::{Bound, Exchange, Rate, Span};
 

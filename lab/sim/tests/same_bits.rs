@@ -2,8 +2,8 @@
 //! counter: bit by bit.
 
 use ffclock_estimator::{Algorithm, Configs};
-use ffclock_replay::{Detail, Plan, Track};
-use ffclock_sim::{Claims, Run, Sample, Scenario, Sinks};
+use ffclock_replay::{Detail, ReplayPlan, ReplayTrack};
+use ffclock_sim::{ReadingClaims, Run, Scenario, ShownReading, Sinks};
 use ffclock_trace::{Recorder, TraceReader, TraceRow};
 use ffclock_units::{Counter, LeapTable, Moment, Tai, TaiReading};
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 struct Shown {
     counter: Counter,
     time: Moment<Tai>,
-    claims: Claims,
+    claims: ReadingClaims,
 }
 
 /// What a world lived through, in its order.
@@ -35,7 +35,7 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
         recorder.append(row).expect("written to memory");
         lived.borrow_mut().push(Lived::Row);
     };
-    let mut samples = |sample: &Sample| {
+    let mut samples = |sample: &ShownReading| {
         let claims = sample.claims.expect("a feed-forward clock claims its errors");
         let time = begin + sample.at + sample.error.as_span();
         lived.borrow_mut().push(Lived::Read(Shown { counter: sample.counter, time, claims }));
@@ -47,10 +47,10 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
 }
 
 /// What the replay shows at a reading.
-fn shown(track: &Track, counter: Counter) -> Option<Shown> {
+fn shown(track: &ReplayTrack, counter: Counter) -> Option<Shown> {
     let estimate = track.published()?;
     let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-    let claims = Claims { bound, uncertainty, difference_period: estimate.difference_period };
+    let claims = ReadingClaims { bound, strict: None, uncertainty, difference_period: estimate.difference_period };
     Some(Shown { counter, time, claims })
 }
 
@@ -59,7 +59,7 @@ fn compare(name: &str, clock: &str) -> (usize, u64) {
     let scenario = Scenario::named(name).expect("built in");
     let (trace, lived) = live(&Run { name, scenario: &scenario, seed: 3 }, clock);
     let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace))).expect("a trace that reads");
-    let plan = Plan {
+    let plan = ReplayPlan {
         algorithm: clock.parse::<Algorithm>().expect("an algorithm"),
         configs: Configs::default(),
         server: None,
@@ -70,7 +70,7 @@ fn compare(name: &str, clock: &str) -> (usize, u64) {
         skips_bad_rows: false,
     };
     let mut track =
-        Track::new(plan.estimator(reader.header().nominal.expect("a simulated counter")), plan.from, plan.detail);
+        ReplayTrack::new(plan.estimator(reader.header().nominal.expect("a simulated counter")), plan.from, plan.detail);
     let mut rows = reader.map(|row| row.expect("a row that reads"));
     let mut readings = 0;
     for lived in lived {

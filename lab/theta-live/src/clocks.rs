@@ -9,7 +9,7 @@
 use super::LiveError;
 use super::control::{ClockWord, Hello, LogHeader};
 use ffclock_theta::faults::FaultPlan;
-use ffclock_theta::record::{ClockSample, Host, HostId};
+use ffclock_theta::record::{ClockSample, HostId, RunHost};
 use ffclock_units::{Counter, Period, Rate};
 
 /// Between two samples of a long run, in picoseconds.
@@ -36,7 +36,7 @@ pub(super) struct StampedLog {
 pub(super) struct Hosts {
     /// The number of each rank's host.
     pub(super) host_of: Vec<u32>,
-    pub(super) hosts: Vec<Host>,
+    pub(super) hosts: Vec<RunHost>,
     /// By host: the number of what its times are read from, counter and page.
     domains: Vec<usize>,
 }
@@ -56,7 +56,7 @@ impl Hosts {
             let host = keys.iter().position(|&other| other == key).unwrap_or(keys.len());
             if host == keys.len() {
                 keys.push(key);
-                found.hosts.push(Host { name: hello.host.clone(), counter: hello.counter.clone() });
+                found.hosts.push(RunHost { name: hello.host.clone(), counter: hello.counter.clone() });
                 found.domains.push(known.iter().position(|&other| other == domain).unwrap_or(known.len()));
                 if found.domains[host] == known.len() {
                     known.push(domain);
@@ -106,7 +106,9 @@ impl Hosts {
             let chosen = if contradiction.is_some() { words.clone() } else { sparse(words, *last) };
             clocks.faults.extend(contradiction);
             let drift = drift(&chosen);
-            clocks.samples.extend(chosen.iter().filter_map(|word| sample(host, word, Reference { origin, drift })));
+            clocks
+                .samples
+                .extend(chosen.iter().filter_map(|word| sample(host, word, SampleReference { origin, drift })));
         }
         clocks
     }
@@ -233,12 +235,12 @@ fn drift(words: &[ClockWord]) -> f64 {
 }
 
 /// What all samples of a host's clock refer to.
-struct Reference {
+struct SampleReference {
     origin: i128,
     drift: f64,
 }
 
-fn sample(host: usize, word: &ClockWord, Reference { origin, drift }: Reference) -> Option<ClockSample> {
+fn sample(host: usize, word: &ClockWord, SampleReference { origin, drift }: SampleReference) -> Option<ClockSample> {
     Some(ClockSample {
         host: HostId(host as u32),
         counter: Counter::from_raw(word.counter),

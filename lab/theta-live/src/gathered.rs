@@ -8,7 +8,7 @@ use super::{LiveError, Settings};
 use ffclock_theta::certified::{CertifyError, check_clocks};
 use ffclock_theta::faults::FaultPlan;
 use ffclock_theta::log::{EventWriter, LogWriter, write_round_trips};
-use ffclock_theta::record::{ClockSample, Event, Origin, ProcessId, Run};
+use ffclock_theta::record::{ClockSample, Event, LogOrigin, ProcessId, RunDescription};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -246,7 +246,7 @@ impl Gathered {
         self.logs.iter().enumerate().flat_map(of_rank)
     }
 
-    fn description(&self) -> Run {
+    fn description(&self) -> RunDescription {
         let summary = self.summary();
         let mut settings = BTreeMap::from([
             ("priorities".to_owned(), summary.priorities.join("; ")),
@@ -263,8 +263,8 @@ impl Gathered {
         if !self.failures.is_empty() {
             settings.insert("failures".to_owned(), self.failures.join("; "));
         }
-        Run {
-            origin: Origin::Live,
+        RunDescription {
+            origin: LogOrigin::Live,
             form: self.settings.form.into(),
             processes: self.settings.processes,
             tolerated: self.settings.tolerated,

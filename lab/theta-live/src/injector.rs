@@ -3,7 +3,7 @@
 //! Times are picoseconds since the start of the run.
 
 use ffclock_sim::Random;
-use ffclock_theta::faults::{EARLY_ROUNDS, FaultPlan, LinkEffect, Misbehaviour, lies};
+use ffclock_theta::faults::{EARLY_ROUNDS, FaultPlan, LinkPassage, Misbehaviour, lies};
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
@@ -36,14 +36,6 @@ impl AddAssign for Injected {
         self.missed += other.missed;
         self.slowed += other.slowed;
     }
-}
-
-/// The passage of a message through a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Passage {
-    pub(super) copies: u64,
-    /// The earliest time to send them.
-    pub(super) from: u64,
 }
 
 /// A rank and its host.
@@ -120,22 +112,11 @@ impl Injector {
     }
 
     /// What the link does to a message. A message to the own process passes no link.
-    pub(super) fn way(&mut self, to: u32, at: u64) -> Passage {
-        let mut way = Passage { copies: 1, from: at };
+    pub(super) fn way(&mut self, to: u32, at: u64) -> LinkPassage {
         if to == self.own {
-            return way;
+            return LinkPassage { copies: 1, from: at };
         }
-        for fault in self.plan.links.iter().filter(|fault| fault.concerns(self.own, to, at)) {
-            if !self.chance.chance(fault.probability) {
-                continue;
-            }
-            match fault.effect {
-                LinkEffect::Lose => way.copies = 0,
-                LinkEffect::Duplicate => way.copies *= 2,
-                LinkEffect::Hold(hold) => way.from = way.from.saturating_add(hold),
-                LinkEffect::HoldToEnd => way.from = way.from.max(fault.window.until),
-            }
-        }
+        let way = self.plan.pass([self.own, to], at, &mut self.chance);
         self.done.lost += u64::from(way.copies == 0);
         self.done.duplicated += way.copies.saturating_sub(1);
         self.done.held += if way.from > at { way.copies } else { 0 };
@@ -193,7 +174,7 @@ mod tests {
             ],
         );
         let ways = [0, 1, 2, 3].map(|to| injector.way(to, MS));
-        let way = |copies, from| Passage { copies, from };
+        let way = |copies, from| LinkPassage { copies, from };
         assert_eq!(ways, [way(0, MS), way(1, MS), way(2, 3 * MS), way(1, 4 * MS)]);
         let Injected { lost, duplicated, held, .. } = injector.done;
         assert_eq!((lost, duplicated, held), (1, 1, 3));

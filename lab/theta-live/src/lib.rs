@@ -31,7 +31,7 @@ pub use priority::raise_priority;
 pub use rank::{RankOptions, run_rank};
 
 use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
-use ffclock_theta::faults::{FaultPlan, FaultSpec};
+use ffclock_theta::faults::{FaultPlan, PlannedFault};
 use ffclock_theta::log::LogError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -51,7 +51,7 @@ pub struct Settings {
     pub delay_ns: u64,
     /// Whether messages are answered, so that round trips are measured beside the one-way delays.
     pub replies: Replies,
-    /// Injected faults, each in the text form of [`FaultSpec`].
+    /// Injected faults, each in the text form of [`PlannedFault`].
     pub faults: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ impl Settings {
     }
 
     fn plan(&self, hosts: u32) -> Result<FaultPlan, LiveError> {
-        let specs: Result<Vec<FaultSpec>, String> = self.faults.iter().map(|text| text.parse()).collect();
+        let specs: Result<Vec<PlannedFault>, String> = self.faults.iter().map(|text| text.parse()).collect();
         specs.and_then(|specs| FaultPlan::new(&specs, self.processes, hosts)).map_err(LiveError::Settings)
     }
 }

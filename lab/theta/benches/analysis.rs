@@ -8,7 +8,7 @@
 mod synthetic;
 
 use ffclock_theta::abc::{SpaceTime, xi};
-use ffclock_theta::analysis::{Clocks, Longest, Options, Pass, Tally};
+use ffclock_theta::analysis::{Clocks, LogPass, Longest, Options, PassTally};
 use ffclock_theta::log::{EventColumns, LogReader, LogWriter};
 use ffclock_theta::record::Event;
 use std::collections::BinaryHeap;
@@ -130,10 +130,10 @@ fn peak_memory() -> String {
     line.map_or_else(|| "unknown".to_owned(), |size| size.trim().to_owned())
 }
 
-fn analyse(processes: u32, log: &[EventColumns]) -> Tally {
+fn analyse(processes: u32, log: &[EventColumns]) -> PassTally {
     let run = synthetic::run(processes);
     let clocks = Clocks::new(&run, &synthetic::clocks(processes)).expect("clocks for all");
-    let mut pass = Pass::new(&run, clocks, 1, Options::default());
+    let mut pass = LogPass::new(&run, clocks, 1, Options::default());
     for batch in log {
         pass.take(0, batch).expect("events that can be");
     }
@@ -141,7 +141,7 @@ fn analyse(processes: u32, log: &[EventColumns]) -> Tally {
 }
 
 /// From raw events to everything that is reported by default: counters to times, join, order, maxima, minima, rules.
-fn whole_analysis(processes: u32, log: &[EventColumns]) -> Tally {
+fn whole_analysis(processes: u32, log: &[EventColumns]) -> PassTally {
     let seconds = least_seconds(|| analyse(processes, log));
     let tally = analyse(processes, log);
     let rate = tally.counts.messages as f64 / seconds / 1e6;
@@ -206,7 +206,7 @@ fn largest_by_heap(items: &[Item]) -> f64 {
 }
 
 /// Omega of messages that have been joined and put in order: the monotone queue against a heap that forgets lazily.
-fn transit_alone(processes: u32, log: &[EventColumns], tally: &Tally) {
+fn transit_alone(processes: u32, log: &[EventColumns], tally: &PassTally) {
     let items = joined(log);
     assert_eq!(largest_by_queue(&items), largest_by_heap(&items), "both find the same");
     let messages = tally.counts.messages as f64;

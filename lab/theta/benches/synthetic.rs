@@ -2,23 +2,26 @@
 //! tail.
 
 use ffclock_theta::record::{
-    ClockSample, Event, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent, SwitchRule, WayIn,
+    ClockSample, Event, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunHost, SwitchEvent,
+    SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// The run: n processes, each on a host of its own, counters in picoseconds.
-pub fn run(processes: u32) -> Run {
-    Run {
-        origin: Origin::Simulated,
+pub fn run(processes: u32) -> RunDescription {
+    RunDescription {
+        origin: LogOrigin::Simulated,
         form: RecordedForm::Repaired,
         processes,
         tolerated: (processes - 1) / 3,
         delay_ps: 0,
         delay_min_ps: 0,
         disorder_ps: 0,
-        hosts: (0..processes).map(|host| Host { name: format!("h{host}"), counter: "simulated".to_owned() }).collect(),
+        hosts: (0..processes)
+            .map(|host| RunHost { name: format!("h{host}"), counter: "simulated".to_owned() })
+            .collect(),
         host_of: (0..processes).map(HostId).collect(),
         faults: vec![],
         settings: BTreeMap::new(),

@@ -1,9 +1,10 @@
 //! The exact analysis of a log: tau+, tau-, tau_r-, Theta, Omega, in one pass and bounded memory.
 //!
-//! A [`Pass`] takes the events of all streams, a batch at a time. It joins sends and perceptions in a window of rounds
-//! by (sender, round, receiver), puts sends and switches in the order of time, and follows what is in transit. What it
-//! counts is a [`Tally`]; tallies of shards of time add up to exactly the tally of a single pass. Definitions, options
-//! and what is proven are in `docs/theta.md`; a brute-force oracle in `tests/oracle.rs` holds the pass to them.
+//! A [`LogPass`] takes the events of all streams, a batch at a time. It joins sends and perceptions in a window of
+//! rounds by (sender, round, receiver), puts sends and switches in the order of time, and follows what is in transit.
+//! What it counts is a [`PassTally`]; tallies of shards of time add up to exactly the tally of a single pass.
+//! Definitions, options and what is proven are in `docs/theta.md`; a brute-force oracle in `tests/oracle.rs` holds the
+//! pass to them.
 
 mod clock;
 mod driver;
@@ -18,15 +19,15 @@ mod tally;
 mod transit;
 mod window;
 
-pub use clock::{Clocks, HostClock};
+pub use clock::{Clocks, SampledClock};
 pub use driver::{ReadWatcher, analyse, trimmed};
-pub use options::{DelayMode, Options, Stamping, ThetaMode, TimeRange};
-pub use pass::Pass;
+pub use options::{DelayMode, Options, SwitchStamping, ThetaMode, TimeRange};
+pub use pass::LogPass;
 pub use ratio::Ratio;
 pub use report::{ConformanceReport, Histograms, Omega, ThetaReport};
 pub use shard::{LogIndex, Shard, analyse_shard};
 pub use statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
-pub use tally::{Conformance, DelayHistograms, EventCounts, Peak, SwitchTally, Tally, Unsent};
+pub use tally::{Conformance, DelayHistograms, EventCounts, PassTally, Peak, SwitchTally, Unsent};
 pub use transit::{Longest, Shortest};
 
 use crate::log::LogError;

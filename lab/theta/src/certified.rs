@@ -15,16 +15,16 @@ mod omega;
 pub use corrections::{Corrections, Lie};
 pub use omega::{Certified, OmegaBounds};
 
-use crate::analysis::{AnalysisError, Stamping, TimeRange};
+use crate::analysis::{AnalysisError, SwitchStamping, TimeRange};
 use crate::log::LogReader;
-use crate::record::{ClockSample, Event, Run};
+use crate::record::{ClockSample, Event, RunDescription};
 use gather::JoinedLog;
 
 /// How to certify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertifyOptions {
     /// Where switches are stamped.
-    pub stamping: Stamping,
+    pub stamping: SwitchStamping,
     /// How long the corrections of an epoch are taken for constant, up to drift; picoseconds.
     pub epoch_ps: u64,
     /// Which switches count, by the clock of their host. All messages do: those from before are in transit, and bound
@@ -34,7 +34,7 @@ pub struct CertifyOptions {
 
 impl Default for CertifyOptions {
     fn default() -> Self {
-        CertifyOptions { stamping: Stamping::AfterBroadcast, epoch_ps: 1_000_000_000_000, range: TimeRange::ALL }
+        CertifyOptions { stamping: SwitchStamping::AfterBroadcast, epoch_ps: 1_000_000_000_000, range: TimeRange::ALL }
     }
 }
 
@@ -66,7 +66,7 @@ pub fn certify(log: &LogReader, options: &CertifyOptions) -> Result<Certified, C
 /// # Errors
 /// As [`certify`].
 pub fn certify_events(
-    run: &Run,
+    run: &RunDescription,
     clocks: &[ClockSample],
     events: &[Event],
     options: &CertifyOptions,
@@ -81,7 +81,7 @@ pub fn certify_events(
 /// # Errors
 /// As [`certify`]; a clock that lied is one.
 pub fn check_clocks(
-    run: &Run,
+    run: &RunDescription,
     clocks: &[ClockSample],
     events: impl Iterator<Item = Event>,
 ) -> Result<(), CertifyError> {
@@ -93,7 +93,7 @@ pub fn check_clocks(
 
 fn certified(
     gathered: &JoinedLog,
-    run: &Run,
+    run: &RunDescription,
     clocks: &[ClockSample],
     options: &CertifyOptions,
 ) -> Result<Certified, CertifyError> {

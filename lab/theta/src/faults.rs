@@ -4,5 +4,7 @@
 mod plan;
 mod spec;
 
-pub use plan::{ClockFault, EARLY_ROUNDS, FaultPlan, FaultWindow, LinkEffect, LinkFault, Misbehaviour, lies};
-pub use spec::FaultSpec;
+pub use plan::{
+    ClockFault, EARLY_ROUNDS, FaultPlan, FaultWindow, LinkEffect, LinkFault, LinkPassage, Misbehaviour, lies,
+};
+pub use spec::PlannedFault;

@@ -14,7 +14,7 @@ mod pcapng;
 mod requests;
 mod two_sided;
 
-pub use requests::{ImportOptions, Imported, import};
+pub use requests::{ImportOptions, ImportSummary, import};
 pub use two_sided::{ServerCapture, TwoSidedOptions, import_two_sided};
 
 /// Why a capture cannot be imported.

@@ -156,7 +156,7 @@ pub struct ClockSample {
 /// The origin of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum LogOrigin {
     /// Real processes, real packets.
     Live,
     /// Virtual time.
@@ -223,7 +223,7 @@ impl FaultKind {
 /// A fault, with the process, link or host it acts on, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fault {
+pub struct RunFault {
     /// The kind of fault.
     pub kind: FaultKind,
     /// The process it happens to; of a link: its sender.
@@ -246,7 +246,7 @@ pub struct Fault {
 /// A host of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Host {
+pub struct RunHost {
     /// Its name.
     pub name: String,
     /// Which counter its processes read: "tsc", "monotonic-raw", "simulated".
@@ -256,9 +256,9 @@ pub struct Host {
 /// The description of a run: the file `run.json` of a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct RunDescription {
     /// The origin of the log.
-    pub origin: Origin,
+    pub origin: LogOrigin,
     /// The form of the algorithm that ran.
     pub form: RecordedForm,
     /// n: how many processes there are.
@@ -273,12 +273,12 @@ pub struct Run {
     /// clock bound.
     pub disorder_ps: u64,
     /// The hosts.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<RunHost>,
     /// The host of each process.
     pub host_of: Vec<HostId>,
     /// Its faults.
     #[serde(default)]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<RunFault>,
     /// Other settings of the run: load, seed, priorities, host names. Names and values are free.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
@@ -287,7 +287,7 @@ pub struct Run {
     pub unrecorded: u64,
 }
 
-impl Run {
+impl RunDescription {
     /// Which processes count as correct, by index.
     pub fn correct(&self) -> Vec<bool> {
         let mut correct = vec![true; self.processes as usize];

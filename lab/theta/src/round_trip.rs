@@ -9,11 +9,11 @@
 //! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper
 //! put the clocks of the hosts together by the same assumption.
 
-use crate::analysis::{Clocks, Longest, Ratio, Stamping, TimeRange};
+use crate::analysis::{Clocks, Longest, Ratio, SwitchStamping, TimeRange};
 use crate::certified::CertifyError;
 use crate::certified::gather::{GatheredMessage, GatheredSwitch, JoinedLog, MessageKey};
 use crate::log::{LogReader, RoundTrip};
-use crate::record::{ClockSample, Event, HostId, ProcessId, Run};
+use crate::record::{ClockSample, Event, HostId, ProcessId, RunDescription};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ pub struct DelayView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// Where switches are stamped.
-    pub stamping: Stamping,
+    pub stamping: SwitchStamping,
     /// Which of them count, and the messages in transit at them.
     pub range: TimeRange,
 }
@@ -71,7 +71,7 @@ pub fn compare(log: &LogReader, trips: &[RoundTrip], compared: Compared) -> Resu
 #[derive(Clone, Copy)]
 pub struct EventsInMemory<'a> {
     /// What the run was.
-    pub run: &'a Run,
+    pub run: &'a RunDescription,
     /// The clocks of its hosts.
     pub clocks: &'a [ClockSample],
     /// The events, those of each process in their order.
@@ -121,7 +121,7 @@ struct Averages {
 }
 
 impl Averages {
-    fn new(run: &Run, clocks: &[ClockSample], trips: &[RoundTrip]) -> Result<Self, CertifyError> {
+    fn new(run: &RunDescription, clocks: &[ClockSample], trips: &[RoundTrip]) -> Result<Self, CertifyError> {
         let period = |host: &HostId| {
             let sample = clocks.iter().find(|sample| sample.host == *host);
             sample.map_or(0.0, |sample| sample.period.as_seconds() * 1e12)
@@ -165,7 +165,8 @@ fn seen(
     seen.delay_max_ps = gathered.messages.iter().filter_map(in_range).max();
     for together in gathered.turns.chunk_by(|one, other| one.at.clock_ps == other.at.clock_ps) {
         let at = together[0].at.clock_ps;
-        let is_in_transit = |sent: i64| if stamping == Stamping::BeforeBroadcast { sent < at } else { sent <= at };
+        let is_in_transit =
+            |sent: i64| if stamping == SwitchStamping::BeforeBroadcast { sent < at } else { sent <= at };
         while let Some((sent, delay)) = coming.next_if(|(sent, _)| is_in_transit(*sent)) {
             longest.push(delay, sent.saturating_add(delay));
         }
@@ -198,22 +199,22 @@ fn relevant(turn: &GatheredSwitch, threshold: usize, delay: impl Fn(&GatheredMes
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Host, Origin, RecordedForm, Round, SwitchEvent, SwitchRule, WayIn};
+    use crate::record::{LogOrigin, RecordedForm, Round, RunHost, SwitchEvent, SwitchRule, WayIn};
     use ffclock_units::{Counter, Period, Rate};
 
-    const WHOLE: Compared = Compared { stamping: Stamping::AfterBroadcast, range: TimeRange::ALL };
+    const WHOLE: Compared = Compared { stamping: SwitchStamping::AfterBroadcast, range: TimeRange::ALL };
 
     /// Two processes on one counter of nanoseconds; f = 0.
-    fn run() -> (Run, Vec<ClockSample>) {
-        let run = Run {
-            origin: Origin::Live,
+    fn run() -> (RunDescription, Vec<ClockSample>) {
+        let run = RunDescription {
+            origin: LogOrigin::Live,
             form: RecordedForm::Repaired,
             processes: 2,
             tolerated: 0,
             delay_ps: 0,
             delay_min_ps: 0,
             disorder_ps: 0,
-            hosts: vec![Host { name: "a".to_owned(), counter: "tsc".to_owned() }],
+            hosts: vec![RunHost { name: "a".to_owned(), counter: "tsc".to_owned() }],
             host_of: vec![HostId(0), HostId(0)],
             faults: vec![],
             settings: BTreeMap::new(),
@@ -292,7 +293,7 @@ mod tests {
         let (run, clocks) = run();
         let of = |after_us: i64, until_us: i64| {
             let range = TimeRange { after_ps: after_us * 1_000_000, until_ps: until_us * 1_000_000 };
-            let compared = Compared { stamping: Stamping::BeforeBroadcast, range };
+            let compared = Compared { stamping: SwitchStamping::BeforeBroadcast, range };
             compare_events(EventsInMemory { run: &run, clocks: &clocks, events: &events, trips: &trips }, compared)
                 .unwrap()
         };

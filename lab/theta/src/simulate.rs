@@ -22,7 +22,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use law::Law;
+pub use law::MessageDelayLaw;
 pub use observer::{Observer, Perceived, Unobserved};
 pub use outcome::SimulationOutcome;
 pub use spec::{ClockSpec, LinkSpec, LoadKind, LoadSpec, Pattern, ReceiverSpec, Spec, SpecialLink};
@@ -31,7 +31,7 @@ use crate::algorithm::{AlgorithmForm, Quorum};
 use crate::faults::FaultPlan;
 use crate::length::picoseconds;
 use crate::log::{LogError, LogWriter};
-use crate::record::{Host, HostId, Origin, Run};
+use crate::record::{HostId, LogOrigin, RunDescription, RunHost};
 use clocks::SimulatedClocks;
 use engine::SimulationEngine;
 use law::Sampler;
@@ -178,11 +178,11 @@ impl Simulation {
     }
 
     /// The description of the run for its log.
-    pub fn description(&self) -> Run {
+    pub fn description(&self) -> RunDescription {
         let parts = &self.parts;
-        let host = |number| Host { name: format!("host{number}"), counter: "simulated".to_owned() };
-        Run {
-            origin: Origin::Simulated,
+        let host = |number| RunHost { name: format!("host{number}"), counter: "simulated".to_owned() };
+        RunDescription {
+            origin: LogOrigin::Simulated,
             form: parts.form.into(),
             processes: parts.quorum.processes(),
             tolerated: parts.quorum.faulty(),

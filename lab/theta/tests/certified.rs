@@ -4,7 +4,7 @@ mod common;
 
 use common::brute::{self, Truth};
 use common::generator::{Generated, Random, Shape, generate};
-use ffclock_theta::analysis::Stamping;
+use ffclock_theta::analysis::SwitchStamping;
 use ffclock_theta::certified::{Certified, CertifyError, CertifyOptions, Lie, OmegaBounds, certify_events};
 use ffclock_theta::record::{ClockSample, HostId};
 use ffclock_units::{Counter, Period, Rate};
@@ -75,7 +75,7 @@ fn world(random: &mut Random, lie: impl Fn(&Generated, i64, &mut Random) -> Opti
     World { clocks, bound, delay_max: (shape.delay_min + shape.delay_spread) as i64, lie, generated }
 }
 
-fn certify(world: &World, stamping: Stamping) -> Result<Certified, CertifyError> {
+fn certify(world: &World, stamping: SwitchStamping) -> Result<Certified, CertifyError> {
     let options = CertifyOptions { stamping, epoch_ps: EPOCH as u64, ..CertifyOptions::default() };
     certify_events(&world.generated.run, &world.clocks, &world.generated.events, &options)
 }
@@ -94,7 +94,7 @@ fn honest_runs(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let mut random = Random(seed);
         let world = world(&mut random, |_, _, _| None);
-        let stamping = [Stamping::AfterBroadcast, Stamping::BeforeBroadcast][random.below(2) as usize];
+        let stamping = [SwitchStamping::AfterBroadcast, SwitchStamping::BeforeBroadcast][random.below(2) as usize];
         let what = format!("seed {seed}, {stamping:?}, bound {}", world.bound);
         let certified = certify(&world, stamping).unwrap_or_else(|error| panic!("{what}: {error}"));
         let Truth { first, all, .. } = brute::truth(&world.generated, stamping);
@@ -125,7 +125,7 @@ fn lying_runs(seeds: std::ops::Range<u64>) {
         let mut random = Random(seed);
         let world = world(&mut random, |generated, bound, random| Some(lie(generated, bound, random)));
         let (host, excess) = world.lie.expect("one host lies");
-        let error = certify(&world, Stamping::AfterBroadcast).err();
+        let error = certify(&world, SwitchStamping::AfterBroadcast).err();
         let Some(CertifyError::Lied(Lie { suspects, .. })) = error else {
             panic!(
                 "seed {seed}: host {host} lied by {excess} ps and got away, bound {}, delays up to {}",

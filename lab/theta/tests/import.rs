@@ -7,7 +7,7 @@ use common::generator::Random;
 use ffclock_theta::analysis::{Options, Ratio, ThetaReport, analyse};
 use ffclock_theta::certified::{CertifyOptions, certify};
 use ffclock_theta::import::{
-    ImportError, ImportOptions, Imported, ServerCapture, TwoSidedOptions, import, import_two_sided,
+    ImportError, ImportOptions, ImportSummary, ServerCapture, TwoSidedOptions, import, import_two_sided,
 };
 use ffclock_theta::log::LogReader;
 use ffclock_units::Rate;
@@ -69,7 +69,7 @@ fn rounds(count: u32) -> Vec<(u32, Vec<u8>)> {
     packets
 }
 
-fn imported(bytes: &[u8], scratch: &Scratch) -> Result<Imported, ImportError> {
+fn imported(bytes: &[u8], scratch: &Scratch) -> Result<ImportSummary, ImportError> {
     import(bytes, options(), &scratch.path().join("log"))
 }
 
@@ -245,7 +245,7 @@ fn both_sides(count: u32, world: &World) -> (Vec<u8>, Vec<u8>, Vec<u32>) {
     (capture(&at_client), pcapng(&at_server), delays)
 }
 
-fn joined(world: &World, scratch: &Scratch) -> (Result<Imported, ImportError>, Vec<u32>) {
+fn joined(world: &World, scratch: &Scratch) -> (Result<ImportSummary, ImportError>, Vec<u32>) {
     let (client, server, delays) = both_sides(2500, world);
     let servers = vec![ServerCapture { name: "server".to_owned(), input: &server[..] }];
     let options = ImportOptions { tolerated: 0, ..options() };

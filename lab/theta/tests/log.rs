@@ -7,15 +7,15 @@ use common::generator::Random;
 use ffclock_theta::analysis::{AnalysisError, Options, analyse};
 use ffclock_theta::log::{EventColumns, EventReader, EventWriter, LogReader, LogWriter, WayInColumns};
 use ffclock_theta::record::{
-    ClockSample, Event, Fault, FaultKind, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent,
-    SwitchRule, WayIn,
+    ClockSample, Event, FaultKind, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunFault,
+    RunHost, SwitchEvent, SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::collections::BTreeMap;
 use std::fs;
 
-fn run() -> Run {
-    let fault = Fault {
+fn run() -> RunDescription {
+    let fault = RunFault {
         kind: FaultKind::TwoFaced,
         process: Some(ProcessId(3)),
         receiver: None,
@@ -23,15 +23,15 @@ fn run() -> Run {
         from_ps: None,
         until_ps: Some(7),
     };
-    Run {
-        origin: Origin::Simulated,
+    RunDescription {
+        origin: LogOrigin::Simulated,
         form: RecordedForm::Repaired,
         processes: 4,
         tolerated: 1,
         delay_ps: 1_000_000_000,
         delay_min_ps: 0,
         disorder_ps: 0,
-        hosts: (0..4).map(|host| Host { name: format!("h{host}"), counter: "simulated".to_owned() }).collect(),
+        hosts: (0..4).map(|host| RunHost { name: format!("h{host}"), counter: "simulated".to_owned() }).collect(),
         host_of: (0..4).map(HostId).collect(),
         faults: vec![fault],
         settings: BTreeMap::from([("seed".to_owned(), "1".to_owned())]),
@@ -140,7 +140,7 @@ fn a_log_that_was_never_finished_says_so() {
 
 #[test]
 fn a_run_that_contradicts_itself_is_refused() {
-    let refused = |change: &dyn Fn(&mut Run), word: &str| {
+    let refused = |change: &dyn Fn(&mut RunDescription), word: &str| {
         let scratch = Scratch::new("contradiction");
         let mut run = run();
         change(&mut run);

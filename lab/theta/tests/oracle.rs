@@ -6,14 +6,14 @@ use common::Scratch;
 use common::brute::{self, AtSwitches, Truth};
 use common::generator::{Generated, Random, Shape, generate};
 use ffclock_theta::analysis::{
-    Clocks, DelayMode, LogIndex, Options, Pass, Ratio, Shard, Stamping, SwitchTally, Tally, ThetaMode, TimeRange,
-    analyse, analyse_shard,
+    Clocks, DelayMode, LogIndex, LogPass, Options, PassTally, Ratio, Shard, SwitchStamping, SwitchTally, ThetaMode,
+    TimeRange, analyse, analyse_shard,
 };
 use ffclock_theta::log::{EventColumns, LogReader, LogWriter};
 
-const STAMPINGS: [Stamping; 2] = [Stamping::AfterBroadcast, Stamping::BeforeBroadcast];
+const STAMPINGS: [SwitchStamping; 2] = [SwitchStamping::AfterBroadcast, SwitchStamping::BeforeBroadcast];
 
-fn full(stamping: Stamping) -> Options {
+fn full(stamping: SwitchStamping) -> Options {
     Options {
         stamping,
         theta: ThetaMode::Compute,
@@ -25,9 +25,9 @@ fn full(stamping: Stamping) -> Options {
 }
 
 /// One stream, cut into batches of `batch` events.
-fn passed(generated: &Generated, options: Options, batch: usize) -> Tally {
+fn passed(generated: &Generated, options: Options, batch: usize) -> PassTally {
     let clocks = Clocks::new(&generated.run, &generated.clocks).expect("every host has a clock");
-    let mut pass = Pass::new(&generated.run, clocks, 1, options);
+    let mut pass = LogPass::new(&generated.run, clocks, 1, options);
     for events in generated.events.chunks(batch) {
         let mut columns = EventColumns::default();
         events.iter().for_each(|event| columns.push(event));
@@ -37,10 +37,10 @@ fn passed(generated: &Generated, options: Options, batch: usize) -> Tally {
 }
 
 /// A stream for each process.
-fn passed_apart(generated: &Generated, options: Options) -> Tally {
+fn passed_apart(generated: &Generated, options: Options) -> PassTally {
     let clocks = Clocks::new(&generated.run, &generated.clocks).expect("every host has a clock");
     let processes = generated.run.processes as usize;
-    let mut pass = Pass::new(&generated.run, clocks, processes, options);
+    let mut pass = LogPass::new(&generated.run, clocks, processes, options);
     let mut streams: Vec<_> = (0..processes)
         .map(|process| generated.events.iter().filter(move |event| event.process().index() == process))
         .collect();
@@ -70,7 +70,7 @@ fn at_switches(tally: &SwitchTally) -> AtSwitches {
     }
 }
 
-fn compare(tally: &Tally, truth: &Truth, what: &str) {
+fn compare(tally: &PassTally, truth: &Truth, what: &str) {
     let delays = tally.delays.as_ref().expect("asked for");
     assert_eq!(tally.counts.messages, truth.messages, "{what}");
     assert_eq!(delays.all.total(), truth.messages, "{what}");
@@ -132,19 +132,19 @@ fn shards_of_a_file_add_up_to_the_single_pass() {
     writer.finish().expect("the disk has room");
     let log = LogReader::open(scratch.path()).expect("just written");
     let index = LogIndex::new(&log).expect("just written");
-    let single = analyse(&log, full(Stamping::AfterBroadcast), &mut ()).expect("just written");
+    let single = analyse(&log, full(SwitchStamping::AfterBroadcast), &mut ()).expect("just written");
     let ranges = index.plan(5);
     assert!(ranges.len() > 3, "{ranges:?}");
     let shard = |range| {
-        let options = Options { range, ..full(Stamping::AfterBroadcast) };
+        let options = Options { range, ..full(SwitchStamping::AfterBroadcast) };
         let margin_ps = if range.after_ps > i64::MIN { 3 } else { 1000 };
         analyse_shard(&log, &index, Shard { options, margin_ps }, &mut ()).expect("just written")
     };
-    let tallies: Vec<Tally> = ranges.into_iter().map(shard).collect();
+    let tallies: Vec<PassTally> = ranges.into_iter().map(shard).collect();
     // Over the wire, as shards on other machines are.
     let sent =
-        |tally: &Tally| serde_json::from_str(&serde_json::to_string(tally).expect("plain")).expect("just written");
-    let mut merged: Tally = sent(&tallies[0]);
+        |tally: &PassTally| serde_json::from_str(&serde_json::to_string(tally).expect("plain")).expect("just written");
+    let mut merged: PassTally = sent(&tallies[0]);
     tallies[1..].iter().for_each(|tally| merged.merge(&sent(tally)));
     assert_eq!(merged, single);
 }
@@ -207,7 +207,7 @@ fn a_trimmed_log_has_no_longer_delay_than_its_largest() {
                 Options { range, theta: ThetaMode::Omit, delays: DelayMode::Extremes, ..full(stamping) },
                 64,
             );
-            assert_eq!(Tally { theta: plain.theta, delays: None, ..tally }, plain, "seed {seed}");
+            assert_eq!(PassTally { theta: plain.theta, delays: None, ..tally }, plain, "seed {seed}");
         }
     }
     assert!(reaching > 50, "messages reach into the range from before: {reaching}");

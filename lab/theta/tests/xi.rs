@@ -5,11 +5,11 @@ mod common;
 use common::generator::{Random, Shape, generate};
 use ffclock_theta::abc::{GraphError, Hop, SpaceTime, xi};
 use ffclock_theta::analysis::Ratio;
-use ffclock_theta::record::{Event, ProcessId, Round, Run, WayIn};
+use ffclock_theta::record::{Event, ProcessId, Round, RunDescription, WayIn};
 use ffclock_units::Counter;
 use std::collections::BTreeSet;
 
-fn graph(run: &Run, events: &[Event]) -> Result<SpaceTime, GraphError> {
+fn graph(run: &RunDescription, events: &[Event]) -> Result<SpaceTime, GraphError> {
     let mut builder = SpaceTime::builder(run);
     events.iter().for_each(|event| builder.take(event).expect("a process of the run"));
     builder.build()

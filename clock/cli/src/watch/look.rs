@@ -23,8 +23,8 @@ pub(super) struct Look {
 
 /// A look as `--json` shows it.
 #[derive(Serialize)]
-pub(super) struct Report<'l> {
-    reading: Option<page::Report>,
+pub(super) struct LookReport<'l> {
+    reading: Option<page::TimeReport>,
     /// The published clock - the system clock [s].
     offset_s: Option<f64>,
     daemon: Option<&'l StatusReport>,
@@ -57,9 +57,9 @@ impl Look {
     }
 
     /// The look as `--json` shows it.
-    pub(super) fn report(&self) -> Report<'_> {
-        Report {
-            reading: self.published.as_ref().ok().map(page::Report::of),
+    pub(super) fn report(&self) -> LookReport<'_> {
+        LookReport {
+            reading: self.published.as_ref().ok().map(page::TimeReport::of),
             offset_s: self.offset.map(Span::as_seconds),
             daemon: self.daemon.as_ref().ok(),
             errors: self.errors(),

@@ -19,12 +19,12 @@ const PLAIN: &str = "\x1b[0m";
 
 /// The figures of the looks so far, oldest first.
 #[derive(Default)]
-pub(super) struct History {
+pub(super) struct LookHistory {
     offset_s: Vec<f64>,
     bound_s: Vec<f64>,
 }
 
-impl History {
+impl LookHistory {
     /// Remembers what a look showed.
     pub(super) fn push(&mut self, look: &Look) {
         keep(&mut self.offset_s, look.offset.map(Span::as_seconds));
@@ -40,38 +40,38 @@ fn keep(values: &mut Vec<f64>, value: Option<f64>) {
 }
 
 /// The lines to show, none wider than the terminal, no more than it has.
-pub(super) fn render(look: &Look, history: &History, size: Size) -> Vec<String> {
+pub(super) fn render(look: &Look, history: &LookHistory, size: Size) -> Vec<String> {
     let mut lines = Vec::new();
     match &look.published {
         Ok(time) => published(&mut lines, &time.reading),
-        Err(failure) => lines.push(Line::coloured(RED, &failure.message)),
+        Err(failure) => lines.push(ColouredText::coloured(RED, &failure.message)),
     }
-    lines.push(Line::plain(""));
+    lines.push(ColouredText::plain(""));
     figures(&mut lines, look, history, size);
-    lines.push(Line::plain(""));
+    lines.push(ColouredText::plain(""));
     match &look.daemon {
         Ok(report) => servers(&mut lines, report),
-        Err(failure) => lines.push(Line::coloured(RED, &failure.message)),
+        Err(failure) => lines.push(ColouredText::coloured(RED, &failure.message)),
     }
-    lines.push(Line::plain(""));
-    lines.push(Line::plain("q or Ctrl-C to leave"));
+    lines.push(ColouredText::plain(""));
+    lines.push(ColouredText::plain("q or Ctrl-C to leave"));
     lines.truncate(size.lines);
     lines.into_iter().map(|line| line.cut(size.columns)).collect()
 }
 
 /// Text of one colour: colours take no columns, so they are added after the text was cut.
-struct Line {
+struct ColouredText {
     colour: &'static str,
     text: String,
 }
 
-impl Line {
+impl ColouredText {
     fn plain(text: &str) -> Self {
-        Line::coloured("", text)
+        ColouredText::coloured("", text)
     }
 
     fn coloured(colour: &'static str, text: &str) -> Self {
-        Line { colour, text: text::printable(text) }
+        ColouredText { colour, text: text::printable(text) }
     }
 
     fn cut(self, columns: usize) -> String {
@@ -80,17 +80,17 @@ impl Line {
     }
 }
 
-fn published(lines: &mut Vec<Line>, reading: &Reading) {
+fn published(lines: &mut Vec<ColouredText>, reading: &Reading) {
     let colour = match reading.status {
         Status::Synchronised => GREEN,
         Status::WarmingUp | Status::Holdover => YELLOW,
         Status::Unsynchronised => RED,
     };
-    lines.push(Line::coloured(BOLD, &format!("{}  +- {}", text::utc(reading.time), reading.bound)));
-    lines.push(Line::coloured(colour, reading.status.name()));
+    lines.push(ColouredText::coloured(BOLD, &format!("{}  +- {}", text::utc(reading.time), reading.bound)));
+    lines.push(ColouredText::coloured(colour, reading.status.name()));
 }
 
-fn figures(lines: &mut Vec<Line>, look: &Look, history: &History, size: Size) {
+fn figures(lines: &mut Vec<ColouredText>, look: &Look, history: &LookHistory, size: Size) {
     let width = size.columns.saturating_sub(BESIDE_GRAPH);
     if let Some(offset) = look.offset {
         lines.push(graph("offset", offset, &history.offset_s, width));
@@ -110,12 +110,12 @@ fn figures(lines: &mut Vec<Line>, look: &Look, history: &History, size: Size) {
     }
 }
 
-fn figure(name: &str, value: &str) -> Line {
-    Line::plain(&format!("{name:<14}{value}"))
+fn figure(name: &str, value: &str) -> ColouredText {
+    ColouredText::plain(&format!("{name:<14}{value}"))
 }
 
 /// A figure with the looks before it and the range that they cover.
-fn graph(name: &str, value: Span, values: &[f64], width: usize) -> Line {
+fn graph(name: &str, value: Span, values: &[f64], width: usize) -> ColouredText {
     let graph = text::sparkline(values, width);
     let shown = &values[values.len().saturating_sub(width)..];
     let low = shown.iter().copied().reduce(f64::min);
@@ -125,14 +125,14 @@ fn graph(name: &str, value: Span, values: &[f64], width: usize) -> Line {
     figure(name, &format!("{:<14}{graph}  {range}", value.to_string()))
 }
 
-fn servers(lines: &mut Vec<Line>, report: &StatusReport) {
+fn servers(lines: &mut Vec<ColouredText>, report: &StatusReport) {
     for (index, row) in sources::table(&report.sources).lines().enumerate() {
-        lines.push(if index == 0 { Line::coloured(BOLD, row) } else { Line::plain(row) });
+        lines.push(if index == 0 { ColouredText::coloured(BOLD, row) } else { ColouredText::plain(row) });
     }
     if let Some(latest) = report.events.last() {
-        lines.push(Line::plain(""));
+        lines.push(ColouredText::plain(""));
         let age = text::duration(report.uptime_s - latest.at_s);
-        lines.push(Line::plain(&format!("{age} ago: {}", latest.text)));
+        lines.push(ColouredText::plain(&format!("{age} ago: {}", latest.text)));
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_latest_look_and_those_before_are_shown() {
-        let mut history = History::default();
+        let mut history = LookHistory::default();
         (0..5).for_each(|_| history.push(&look()));
         let lines: Vec<String> =
             render(&look(), &history, Size { columns: 100, lines: 40 }).iter().map(|line| seen(line)).collect();
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn nothing_leaves_the_screen() {
         for (columns, lines) in [(1, 1), (20, 5), (80, 24), (0, 0)] {
-            let mut history = History::default();
+            let mut history = LookHistory::default();
             (0..MOST_KEPT + 10).for_each(|_| history.push(&look()));
             let shown = render(&look(), &history, Size { columns, lines });
             assert!(shown.len() <= lines);
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_page_that_cannot_be_read_is_said_in_red() {
         let blind = Look { published: Err(Failure::from("no page")), offset: None, ..look() };
-        let lines = render(&blind, &History::default(), Size { columns: 80, lines: 24 });
+        let lines = render(&blind, &LookHistory::default(), Size { columns: 80, lines: 24 });
         assert_eq!(lines[0], format!("{RED}no page{PLAIN}"));
     }
 }

@@ -60,6 +60,50 @@ fn sources_are_a_table() {
 }
 
 #[test]
+fn a_server_that_asked_for_fewer_requests_is_marked() {
+    let place = Place::new();
+    place.answer(&REPORT.trim().replacen("\"slowed\":false", "\"slowed\":true", 1));
+    let out = place.run(&["sources"]).well();
+    assert!(out.lines().nth(1).is_some_and(|line| line.contains("  16 s (RATE)  ")), "{out}");
+}
+
+#[test]
+fn sources_say_why_they_are_believed_or_not() {
+    let out = with_daemon().run(&["sources", "--why"]).well();
+    let expected = "\
+* ntp.example.org
+  claims    stratum 2, an error of 300 us at most
+  proves    the true time is -701 us to +812 us from the published one
+  off by    +0 ns
+  verdict   believed and published: it belongs to every majority of the 3 servers
+
+  other.example.org
+  claims    not known yet
+  proves    not known yet
+  off by    not known yet
+  verdict   not believed: its name has no address yet
+
+The bound of 812 us holds as long as none of the 3 believed servers is false by less than the others can see.
+The strict bound of 15.1 ms holds as long as at most 1 of the 3 servers with a vote can be false, in whatever way.
+";
+    assert_eq!(out, expected);
+    let answer = with_daemon().run(&["sources", "--why", "--json"]).json();
+    assert_eq!(answer[1]["why"], "not believed: its name has no address yet");
+    assert_eq!(answer[0]["vote"]["proven_s"][1], 0.000812);
+}
+
+#[test]
+fn an_answer_without_a_vote_is_laid_out_as_before() {
+    let mut answer: serde_json::Value = serde_json::from_str(REPORT).unwrap();
+    answer.as_object_mut().unwrap().remove("vote");
+    answer["clock"].as_object_mut().unwrap().remove("bound_strict_s");
+    let place = Place::new();
+    place.answer(&answer.to_string());
+    let out = place.run(&["status"]).well();
+    assert!(!out.contains("Premise") && out.contains("Bound    812 us"), "{out}");
+}
+
+#[test]
 fn watch_writes_lines_where_there_is_no_terminal() {
     let place = with_daemon();
     place.publish(Status::Synchronised);

@@ -36,6 +36,7 @@ fn now_in_json_has_everything_with_its_unit() {
     assert_eq!(answer["tai_ns"].as_i64().unwrap() - answer["utc_ns"].as_i64().unwrap(), TAI_MINUS_UTC_NS);
     assert!(answer["utc"].as_str().unwrap().starts_with("2026-11-21T09:30:"));
     assert!((812e-6..813e-6).contains(&answer["bound_s"].as_f64().unwrap()));
+    assert_eq!(answer["bound_strict_s"], answer["bound_s"], "one server has one bound");
     assert!((14e-6..15e-6).contains(&answer["uncertainty_s"].as_f64().unwrap()));
     assert_eq!(answer["status"], "holdover");
 }
@@ -133,6 +134,28 @@ fn waiting_gives_up_with_code_three() {
     let ended = Place::new().run(&["wait", "--timeout", "0 s"]);
     assert_eq!(ended.code, 3);
     assert!(ended.err.contains("start ffclockd"), "{ended:?}");
+}
+
+#[test]
+fn waiting_names_the_bound_that_was_not_reached() {
+    let ended = published(Status::Synchronised).run(&["wait", "--bound", "1 us", "--timeout", "0 s"]);
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.err.contains("the bound did not fall to 1 us after") && ended.err.contains("synchronised"),
+        "{ended:?}"
+    );
+}
+
+/// The header's tag is for those who take stamps; `now` was not asked about one.
+#[test]
+fn a_damaged_tag_is_not_blamed_on_a_stamp() {
+    let place = published(Status::Synchronised);
+    let mut page = std::fs::read(place.page()).unwrap();
+    page[6 * 8] ^= 0xff;
+    std::fs::write(place.page(), page).unwrap();
+    let ended = place.run(&["now"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(!ended.err.contains("stamp") && ended.err.contains("damaged"), "{ended:?}");
 }
 
 #[test]

@@ -8,15 +8,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 /// An answer of the module: made of integers alone, for which every pattern of bits is a value.
-pub(super) trait Answer: Copy + Default {}
-impl Answer for u32 {}
-impl Answer for Sample {}
-impl Answer for PairedSample {}
-impl Answer for KernelLatency {}
+pub(super) trait DeviceAnswer: Copy + Default {}
+impl DeviceAnswer for u32 {}
+impl DeviceAnswer for Sample {}
+impl DeviceAnswer for PairedSample {}
+impl DeviceAnswer for KernelLatency {}
 
 /// Asks `file` for an `A`; `request` must be one whose answer is an `A`, which its size shows.
 #[inline]
-pub(super) fn ask<A: Answer>(file: &File, request: u32) -> io::Result<A> {
+pub(super) fn ask<A: DeviceAnswer>(file: &File, request: u32) -> io::Result<A> {
     debug_assert_eq!((request >> 16) as usize & 0x3fff, size_of::<A>());
     let mut answer = A::default();
     // SAFETY: the module writes the bytes that the request states, which are those of `answer`; a file that is not the

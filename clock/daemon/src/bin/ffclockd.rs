@@ -2,7 +2,8 @@
 
 use clap::Parser;
 use ffclock_daemon::arguments::Arguments;
-use ffclock_daemon::config::{Config, LONGEST_TEXT};
+use ffclock_daemon::config::{Config, ConfigError, LONGEST_TEXT, ServerAddress, Surroundings};
+use ffclock_sys::places;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,19 +21,30 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Arguments) -> Result<(), String> {
-    let config = read_config(args)?;
     if args.check_config {
-        println!("{}: {} server(s), no problem found", args.config.display(), config.servers.len());
+        let config = read_config(args, Config::check)?;
+        println!("{}: {} server(s), no problem found", named(args), config.servers.len());
         return Ok(());
     }
+    let settled = || {
+        let mut config = read_config(args, Config::parse_with)?;
+        let around = Surroundings { variable: &|name| std::env::var_os(name), may_write: &places::may_write_below };
+        config.daemon.settle(&around).map_err(|error| error.to_string())?;
+        Ok(config)
+    };
+    let config = settled()?;
     start_log(args)?;
-    let again = || read_config(args);
-    ffclock_daemon::run(config, &again).map_err(|error| error.to_string())
+    ffclock_daemon::run(config, &settled).map_err(|error| error.to_string())
 }
 
-fn read_config(args: &Arguments) -> Result<Config, String> {
-    let text = read_bounded(&args.config)?;
-    let mut config = Config::parse(&text).map_err(|error| format!("{}:\n{error}", args.config.display()))?;
+type Parse = fn(&str, &[ServerAddress]) -> Result<Config, ConfigError>;
+
+fn read_config(args: &Arguments, parse: Parse) -> Result<Config, String> {
+    let text = match file(args) {
+        Some(path) => read_bounded(path).map_err(|error| explained(args, path, &error))?,
+        None => String::new(),
+    };
+    let mut config = parse(&text, &args.server).map_err(|error| format!("{}:\n{error}", named(args)))?;
     if let Some(directory) = &args.record {
         let directory = directory.to_str().ok_or("the directory for records is not UTF-8")?;
         config.daemon.set("record", directory).map_err(|error| error.to_string())?;
@@ -40,12 +52,32 @@ fn read_config(args: &Arguments) -> Result<Config, String> {
     Ok(config)
 }
 
-fn read_bounded(path: &Path) -> Result<String, String> {
-    let named = |error: std::io::Error| format!("{}: {error}", path.display());
-    let file = std::fs::File::open(path).map_err(named)?;
+/// The configuration file: none if the command line names servers and no file.
+fn file(args: &Arguments) -> Option<&Path> {
+    match &args.config {
+        Some(path) => Some(path),
+        None if args.server.is_empty() => Some(Path::new(places::CONFIGURATION)),
+        None => None,
+    }
+}
+
+fn named(args: &Arguments) -> String {
+    file(args).map_or_else(|| "command line".to_owned(), |path| path.display().to_string())
+}
+
+fn read_bounded(path: &Path) -> std::io::Result<String> {
+    // A fifo is not even opened: that would wait for its writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file, and SIGHUP must be able to read it again"));
+    }
     let mut text = String::new();
-    file.take(LONGEST_TEXT as u64 + 1).read_to_string(&mut text).map_err(named)?;
+    std::fs::File::open(path)?.take(LONGEST_TEXT as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
+}
+
+fn explained(args: &Arguments, path: &Path, error: &std::io::Error) -> String {
+    let remedy = if args.config.is_none() { " (name another with --config, or a server with --server)" } else { "" };
+    format!("{}: {error}{remedy}", path.display())
 }
 
 fn start_log(args: &Arguments) -> Result<(), String> {

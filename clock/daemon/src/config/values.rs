@@ -155,7 +155,9 @@ impl FromStr for LoopbackAddress {
     type Err = Unrecognised;
     fn from_str(text: &str) -> Result<Self, Unrecognised> {
         let address: SocketAddr = text.parse().map_err(|_| Unrecognised)?;
-        address.ip().is_loopback().then_some(LoopbackAddress(address)).ok_or(Unrecognised)
+        // Port 0 would be another one with each start, which no scraper finds.
+        let is_fixed = address.ip().is_loopback() && address.port() != 0;
+        is_fixed.then_some(LoopbackAddress(address)).ok_or(Unrecognised)
     }
 }
 
@@ -175,30 +177,40 @@ impl OptionValue for Switchable<FilePath> {
 
 /// A path, never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePath(String);
+pub struct FilePath {
+    text: String,
+    /// Whether the configuration does not name it.
+    is_usual: bool,
+}
 
 impl FilePath {
-    /// A path that the program itself names.
+    /// A path that the program itself names, for want of another.
     pub(crate) fn fixed(path: &'static str) -> Self {
-        FilePath(path.to_owned())
+        FilePath { text: path.to_owned(), is_usual: true }
     }
 
     /// The path.
     pub fn as_path(&self) -> &std::path::Path {
-        std::path::Path::new(&self.0)
+        std::path::Path::new(&self.text)
+    }
+
+    /// Whether the program named it, and may name another.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.is_usual
     }
 }
 
 impl FromStr for FilePath {
     type Err = Unrecognised;
     fn from_str(text: &str) -> Result<Self, Unrecognised> {
-        (!text.is_empty()).then(|| FilePath(text.to_owned())).ok_or(Unrecognised)
+        let is_path = !text.is_empty() && !text.contains('\0');
+        is_path.then(|| FilePath { text: text.to_owned(), is_usual: false }).ok_or(Unrecognised)
     }
 }
 
 impl fmt::Display for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -277,9 +289,11 @@ mod tests {
         assert_eq!("".parse::<HostName>(), Err(Unrecognised));
         assert_eq!("a b".parse::<HostName>(), Err(Unrecognised));
         assert_eq!("x".repeat(254).parse::<HostName>(), Err(Unrecognised));
-        for text in ["somewhere", "127.0.0.1", "192.0.2.1:80", "[::]:80"] {
+        for text in ["somewhere", "127.0.0.1", "127.0.0.1:0", "192.0.2.1:80", "[::]:80"] {
             assert_eq!(text.parse::<Switchable<LoopbackAddress>>(), Err(Unrecognised), "{text}");
         }
-        assert_eq!("".parse::<FilePath>(), Err(Unrecognised));
+        for text in ["", "a\0b"] {
+            assert_eq!(text.parse::<FilePath>(), Err(Unrecognised));
+        }
     }
 }

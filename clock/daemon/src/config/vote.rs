@@ -15,13 +15,13 @@ ffclock_units::options! {
         /// `"strict"`: it holds although `tolerate` servers are false, in whatever way. The strict bound is always
         /// published beside it.
         bound: PublishedBound = PublishedBound::Believed;
-        /// How many servers may be false: `"minority"` for the largest minority of those with a vote, or a number; never
-        /// more than the largest minority. All others must agree.
+        /// How many servers may be false: `"minority"` for the largest minority of those with a vote, or a number;
+        /// never more than the largest minority. All others must agree.
         tolerate: Tolerance = Tolerance(None);
         /// How many servers must agree, beside those that `tolerate` demands: `"majority"` for no more, or a number.
         quorum: Quorum = Quorum(None);
-        /// How many servers must answer and be usable; with fewer none is followed. With 1 a clock whose last server has
-        /// fallen silent is still called that server's.
+        /// How many servers must answer and be usable; with fewer none is followed. With 1 a clock whose last server
+        /// has fallen silent is still called that server's.
         min_servers: u32 = 1, 1 => MOST_SERVERS as u32;
     }
 }
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(least, (1, "min_servers = 2 cannot be reached: servers that may be believed: 1".to_owned()));
         let trusted = problem(&format!("tolerate = 1\n{}", servers(&["trust = true", "", ""])));
         assert!(trusted.1.contains("takes 3 trusted servers"), "{trusted:?}");
-        let nobody = problem(&servers(&["no_select = true", "no_select = true"]));
-        assert!(nobody.0 == 1 && nobody.1.contains("every server is no_select"), "{nobody:?}");
+        let none = problem(&servers(&["no_select = true", "no_select = true"]));
+        assert!(none.0 == 1 && none.1.contains("every server is no_select"), "{none:?}");
         for (key, place) in [("trust", 1), ("prefer", 1)] {
             let both = problem(&servers(&[&format!("{key} = true\nno_select = true"), ""]));
             assert!(both.0 == place && both.1.starts_with(&format!("{key} and no_select contradict")), "{both:?}");

@@ -68,12 +68,14 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// The bytes that end a request.
-    fn end(self) -> &'static [u8] {
-        match self {
-            Service::Control => b"\n",
-            Service::Metrics => b"\r\n\r\n",
-        }
+    /// Where the first whole request ends: its length without and with the bytes that end it. The head of an HTTP
+    /// request ends with an empty line; a lone line feed ends a line too (RFC 9112, section 2.2).
+    fn first_end(self, arrived: &[u8]) -> Option<(usize, usize)> {
+        let ends: &[&[u8]] = match self {
+            Service::Control => &[b"\n"],
+            Service::Metrics => &[b"\r\n\r\n", b"\n\n"],
+        };
+        ends.iter().filter_map(|end| find(arrived, end).map(|at| (at, at + end.len()))).min()
     }
 }
 
@@ -156,7 +158,7 @@ impl<S: Read + Write> Connection<S> {
 
     /// Whether there is work as soon as the peer takes more: the rest of an answer, or the next request.
     fn has_more(&self, service: Service) -> bool {
-        !self.leaving.is_empty() || find(&self.arrived, service.end()).is_some()
+        !self.leaving.is_empty() || service.first_end(&self.arrived).is_some()
     }
 
     /// Whether the connection stays open.
@@ -221,8 +223,8 @@ impl<S: Read + Write> Connection<S> {
     }
 
     fn take_request(&mut self, service: Service) -> Option<Vec<u8>> {
-        let at = find(&self.arrived, service.end())?;
-        let request = self.arrived.drain(..at + service.end().len()).take(at).collect();
+        let (length, with_end) = service.first_end(&self.arrived)?;
+        let request = self.arrived.drain(..with_end).take(length).collect();
         Some(request)
     }
 }
@@ -363,6 +365,25 @@ pub(super) mod tests {
         let (answer, open) = talk(Service::Metrics, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200"));
         assert!(!open);
+    }
+
+    #[test]
+    fn http_is_understood_as_clients_speak_it() {
+        for (request, expected) in [
+            ("GET /metrics?collect=all HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+            ("GET /metrics HTTP/1.0\nHost: x\n\n", "HTTP/1.1 200"),
+            ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+            ("GET /metric HTTP/1.1\r\n\r\n", "HTTP/1.1 404"),
+            ("POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405"),
+        ] {
+            let (answer, open) = talk(Service::Metrics, request.as_bytes());
+            assert!(answer.starts_with(expected) && !open, "{request}: {answer}");
+            assert_eq!(
+                answer.ends_with("# EOF\n"),
+                request.starts_with("GET") && expected.ends_with("200"),
+                "{request}"
+            );
+        }
     }
 
     #[test]

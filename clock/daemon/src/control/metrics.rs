@@ -9,18 +9,22 @@ use std::fmt::Write;
 
 /// The answer to the head of an HTTP request.
 pub(super) fn http_answer(head: &[u8], daemon: &mut dyn Reporter) -> String {
-    let line = head.split(|&byte| byte == b'\r').next().unwrap_or_default();
+    let line = head.split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default();
     let mut words = line.split(|&byte| byte == b' ');
-    match (words.next(), words.next()) {
-        (Some(b"GET"), Some(b"/metrics")) => {
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    // What follows a question mark are parameters, and none of them changes the answer.
+    let path = target.split(|&byte| byte == b'?').next().unwrap_or_default();
+    match (method, path) {
+        (b"GET" | b"HEAD", b"/metrics") => {
             let body = exposition(&daemon.status());
             format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n\
-                 Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
+                 Content-Length: {}\r\nConnection: close\r\n\r\n{}",
+                body.len(),
+                if method == b"HEAD" { "" } else { &body }
             )
         }
-        (Some(b"GET"), Some(_)) => http_error("404 Not Found"),
+        (b"GET" | b"HEAD", _) => http_error("404 Not Found"),
         _ => http_error("405 Method Not Allowed"),
     }
 }

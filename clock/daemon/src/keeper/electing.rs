@@ -263,7 +263,7 @@ impl Keeper<'_> {
             self.election.agreed = published;
         }
         let published = published.or_else(|| self.election.held(counter, &ballot.candidates));
-        self.log_election(published.is_some());
+        self.log_election();
         published
     }
 
@@ -314,13 +314,14 @@ impl Keeper<'_> {
         earlier.filter(|peer| peer.address() == Some(address)).map(Peer::name).next()
     }
 
-    fn log_election(&mut self, has_clock: bool) {
+    fn log_election(&mut self) {
         let servers = self.peers.iter().enumerate();
         let standings =
             servers.map(|(server, peer)| (peer.name().to_owned(), self.election.standing(server))).collect();
         let selected = self.selected_peer().map(|peer| peer.name().to_owned());
-        let is_outside = self.election.is_outside;
-        let outcome = ElectionOutcome { quorum: self.election.quorum, selected, standings, is_outside, has_clock };
+        let Election { quorum, is_outside, .. } = self.election;
+        let has_clock = self.election.agreed.is_some();
+        let outcome = ElectionOutcome { quorum, selected, standings, is_outside, has_clock };
         self.election.log.follow(&mut self.context.journal, outcome);
     }
 }

@@ -48,15 +48,14 @@ impl ElectionLog {
         }
         self.doubted.retain(|name, _| outcome.standings.contains_key(name));
         self.follow_quorum(journal, &outcome);
-        let Some(name) = outcome.selected else { return };
-        if Some(&name) != self.selected.as_ref() {
-            let entry =
-                Entry { weight: Weight::Notice, source: Some(&name), kind: "published from now on", detail: "" };
+        let Some(name) = &outcome.selected else { return };
+        if Some(name) != self.selected.as_ref() {
+            let entry = Entry { weight: Weight::Notice, source: Some(name), kind: "published from now on", detail: "" };
             if journal.log_state(&entry) {
                 self.selected = Some(name.clone());
             }
         }
-        self.follow_place(journal, &name, outcome.is_outside);
+        self.follow_place(journal, &outcome);
     }
 
     fn follow_quorum(&mut self, journal: &mut Journal, outcome: &ElectionOutcome) {
@@ -81,15 +80,15 @@ impl ElectionLog {
     }
 
     /// Whether the published time lies within what the believed servers share.
-    fn follow_place(&mut self, journal: &mut Journal, name: &str, is_outside: bool) {
-        let kind = if is_outside {
+    fn follow_place(&mut self, journal: &mut Journal, outcome: &ElectionOutcome) {
+        let kind = if outcome.is_outside {
             "the published time lies outside of what the believed servers share: the bound covers both"
         } else {
             "the published time lies within what the believed servers share again"
         };
-        let is_news = is_outside != self.is_outside;
-        if is_news && journal.log_state(&Entry { weight: Weight::Notice, source: Some(name), kind, detail: "" }) {
-            self.is_outside = is_outside;
+        let entry = Entry { weight: Weight::Notice, source: outcome.selected.as_deref(), kind, detail: "" };
+        if outcome.is_outside != self.is_outside && journal.log_state(&entry) {
+            self.is_outside = outcome.is_outside;
         }
     }
 

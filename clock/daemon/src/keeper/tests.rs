@@ -1,8 +1,10 @@
 //! The keeper among servers and witnesses that a test controls: breaks of the counter's run, leap seconds, addresses
 //! that change.
 
+mod log_and_record;
 #[path = "../../tests/common/server.rs"]
 mod server;
+mod voting;
 
 use super::*;
 use crate::control::Reporter;
@@ -630,31 +632,6 @@ fn a_dispute_about_the_time_withdraws_no_leap_second() {
     let status = case.run_until("a dispute", is_disputed);
     assert_eq!((case.leap_step(), status.clock.unwrap().leap), (AHEAD, Some((MIDNIGHT, 1))));
     assert!(!has_event(&case.keeper.status(), "withdrawn"));
-}
-
-/// The servers that had outvoted it are replaced by others that have not answered yet.
-#[test]
-fn a_falseticker_is_not_followed_when_a_reload_leaves_it_alone() {
-    let truth = Truth::beginning_now(CounterId::CPU);
-    let servers = (0..3).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
-    let mut case = Case::start("reload-liar", servers, "counter = \"tsc\"");
-    case.servers[2].behave(|behaviour| behaviour.lie = Span::from_millis(50));
-    let is_named = |status: &StatusReport| status.sources[2].belief == BeliefReport::Falseticker;
-    case.run_until("the falseticker", is_named);
-    let liar = case.servers.remove(2);
-    let others: Vec<TestServer> = (0..2).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
-    others.iter().for_each(|server| server.behave(|behaviour| behaviour.silent = true));
-    case.servers = others.into_iter().chain([liar]).collect();
-    let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"");
-    case.keeper.take_over(Config::parse(&text).unwrap());
-    case.run_until("some exchanges", |status| status.sources[2].exchanges >= 20);
-    let status = case.keeper.status();
-    assert_eq!((status.selected, status.quorum), (None, Some(QuorumReport::Waiting)));
-    let counter = case.keeper.host_counter.read();
-    let error = case.reading().unwrap().time - LeapTable::built_in().utc_from_tai(truth.at(counter));
-    assert!(error.abs() < Span::from_millis(5), "{error}");
-    case.servers[..2].iter().for_each(|server| server.behave(|behaviour| behaviour.silent = false));
-    case.run_until("the falseticker again", is_named);
 }
 
 #[test]

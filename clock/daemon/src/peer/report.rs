@@ -3,7 +3,7 @@
 use super::{Link, Peer};
 use crate::config::ServerVote;
 use ffclock_control::protocol::{BeliefReport, SourceReport, SourceState, SourceVote};
-use ffclock_estimator::Estimator;
+use ffclock_estimator::{Estimator, Summary};
 use ffclock_source::{Reachability, Statistics};
 use ffclock_sys::StampQuality;
 use ffclock_units::Span;
@@ -28,7 +28,9 @@ impl Peer {
             belief: BeliefReport::Unknown,
             estimator: self.basis.options.which.estimator,
             agreement: summary.agreement,
+            wander_ppm: Some(summary.wander.as_ppm()),
             poll_s: self.source.poll_interval().as_seconds(),
+            slowed: self.source.poll_interval() > self.source.config().poll,
             stratum: self.last.server.map(|server| server.identity.stratum),
             root_distance_s: self.last.server.map(|server| server.root_distance.as_seconds()),
             sent: statistics.sent,
@@ -42,15 +44,15 @@ impl Peer {
             bound_s: None,
             uncertainty_s: None,
             offset_s: None,
-            vote: self.vote_report(summary.warming_up),
+            vote: self.vote_report(&summary),
             why: String::new(),
         }
     }
 
     /// Its part in the vote; what depends on the present moment or on other servers is left unset.
-    fn vote_report(&self, warming_up: bool) -> SourceVote {
+    fn vote_report(&self, summary: &Summary) -> SourceVote {
         let ServerVote { trust, prefer, no_select } = self.config.vote;
-        SourceVote { trust, prefer, no_select, warming_up, ..SourceVote::default() }
+        SourceVote { trust, prefer, no_select, warming_up: summary.warming_up, ..SourceVote::default() }
     }
 
     fn state(&self) -> SourceState {

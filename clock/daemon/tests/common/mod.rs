@@ -198,6 +198,10 @@ impl Judge {
         Judge { page: page_reader(scratch), kind, truth, readings: 0 }
     }
 
+    pub fn truth(&self) -> Truth {
+        self.truth
+    }
+
     /// One reading, if there is an estimate. Panics when the truth is outside the bound.
     pub fn read(&mut self) -> Option<(Reading, Span)> {
         let counter = ffclock_counter::read_ordered(self.kind);

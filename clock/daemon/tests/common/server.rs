@@ -53,6 +53,8 @@ pub struct Behaviour {
     pub root_dispersion: Bound,
     /// Answers nothing.
     pub silent: bool,
+    /// Answers from another port than it was asked at.
+    pub elsewhere: bool,
     /// Sends these datagrams before the proper reply, each made from the request's transmit field.
     pub before: Vec<fn(&Packet, &Packet) -> Vec<u8>>,
     /// How often the reply is sent.
@@ -71,6 +73,7 @@ impl Default for Behaviour {
             reference_id: u32::from_be_bytes(*b"TEST"),
             root_dispersion: Bound::of(Span::from_micros(1)),
             silent: false,
+            elsewhere: false,
             before: Vec::new(),
             copies: 1,
             flood: 0,
@@ -148,6 +151,11 @@ fn serve_one(socket: &UdpSocket, truth: &Truth, behaviour: &Mutex<Behaviour>) {
     for make in &behaviour.before {
         let _ = socket.send_to(&make(&request, &reply), from);
     }
+    let other = behaviour.elsewhere.then(|| {
+        let address = socket.local_addr().expect("an address");
+        UdpSocket::bind((address.ip(), 0)).expect("another port")
+    });
+    let socket = other.as_ref().unwrap_or(socket);
     let bytes: [u8; HEADER_BYTES] = myself.reply_to(&request, claimed(received), claimed(truth.now())).encode();
     for _ in 0..behaviour.copies {
         let _ = socket.send_to(&bytes, from);

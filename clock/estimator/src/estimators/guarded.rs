@@ -32,8 +32,8 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// How the exchange enters a filter that does not share the classic filter's suspicion: a step that only this led to
-    /// is none, and what only this kept out comes in. `None` if it does not enter.
+    /// How the exchange enters a filter that does not share the classic filter's suspicion: a step that only this led
+    /// to is none, and what only this kept out comes in. `None` if it does not enter.
     pub fn entry_without_suspicion(&self) -> Option<Entry> {
         if self.is_suspected { Some(Entry::Agreeing) } else { self.entry }
     }
@@ -191,6 +191,7 @@ impl Guarded {
             local_rate: self.classic.local_rate(self.guard.rates()),
             offset: offset.map(ClockError::new).unwrap_or_default(),
             poll: self.classic.poll(),
+            wander: self.guard.wander(),
             warming_up: self.classic.is_warming_up(),
             agreement: Agreement::Alone,
         }

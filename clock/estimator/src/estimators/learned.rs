@@ -112,8 +112,11 @@ impl Learned {
         let Guarded { guard, classic } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
         let input = Input { server: 0, exchange, evident: Evident::All, guard, entry, fallback_rate };
-        let Measured { mut events, offset, revisions } = self.filter.measure(&input);
+        let Measured { mut events, offset, revisions, doubts_proof } = self.filter.measure(&input);
         self.revisions = revisions;
+        if doubts_proof && self.guarded.guard.doubt_wander(exchange) {
+            events.add(Event::WanderExceeded);
+        }
         self.compare(&mut events);
         let common = match entry {
             Entry::Step(_) => judged.common,

@@ -4,14 +4,17 @@ use crate::ClassicConfig;
 use crate::RateMemory;
 use crate::frame::Slope;
 use crate::history::Shape;
-use crate::tuning::guard::{PROOF_BINS, PROOF_CAPACITY, PROOF_CROWD, RATE_PROOF_SPAN};
+use crate::tuning::guard::{PROOF_BINS, PROOF_CAPACITY, PROOF_CROWD, RATE_PROOF_SPAN, WANDER_LIMIT, WANDER_STEP};
 use ffclock_units::{Bound, Period};
 
 /// Seconds and s/s.
 #[derive(Clone, Debug)]
 pub struct Assumptions {
-    /// The largest deviation of the rate from its mean over the last day.
+    /// The largest deviation of the rate from its mean over the last day: what was configured, or more where the data
+    /// showed more.
     pub wander: f64,
+    /// What the wander is not believed to exceed, whatever the data show.
+    pub wander_limit: f64,
     /// The largest deviation from the nominal rate.
     pub nominal_error: f64,
     /// How far a remembered rate may have moved.
@@ -27,14 +30,28 @@ pub struct Assumptions {
 impl Assumptions {
     pub fn new(config: &ClassicConfig) -> Self {
         let asymmetry_error = config.asymmetry_error;
+        let wander = config.wander.abs().as_fraction();
         Assumptions {
-            wander: config.wander.abs().as_fraction(),
+            wander,
+            wander_limit: WANDER_LIMIT * wander,
             nominal_error: config.nominal_error.abs().as_fraction(),
             memory_margin: config.memory_margin.abs().as_fraction(),
             step_patience: config.step_patience.as_seconds(),
             half_asymmetry: 0.5 * config.asymmetry.as_seconds(),
             half_asymmetry_error: (asymmetry_error != Bound::UNKNOWN).then(|| 0.5 * asymmetry_error.as_seconds()),
         }
+    }
+
+    /// How much larger the wander can be than is assumed.
+    pub fn wander_room(&self) -> f64 {
+        self.wander_limit - self.wander
+    }
+
+    /// The data show that the wander is larger than assumed. Returns how much is added to it.
+    pub fn learn_wander(&mut self) -> f64 {
+        let before = self.wander;
+        self.wander = (WANDER_STEP * before).min(self.wander_limit);
+        self.wander - before
     }
 
     /// The history for the proven rate.

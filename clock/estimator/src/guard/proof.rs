@@ -18,14 +18,15 @@
 //! holds, and so does its intersection with another interval that holds.
 //!
 //! Where an exchange contradicts by no more than an oscillator could have caused, assumption (2) was too bold: the
-//! interval is widened to cover both, and the history of rates begins again. But for a stated asymmetry, which
-//! needs the floor, and the limit of the excess, nothing here depends on floors, weights or thresholds.
+//! interval is widened to cover both, and the history of rates begins again; `wander.rs` has the other signs of that. But
+//! for a stated asymmetry, which needs the floor, and the limit of the wander, nothing here depends on floors, weights or
+//! thresholds. `tools/bound-proofs` proves the steps of the induction by machine.
 
 use super::assumptions::Assumptions;
 use crate::frame::{Move, Point};
 use crate::history::{Added, History, Record};
 use crate::interval::Interval;
-use crate::tuning::guard::{BLUR_MARGIN, CLOSEST_PAIR, EXCESS_LIMIT, RATE_PROOF_SPAN, RATE_ROUNDING};
+use crate::tuning::guard::{BLUR_MARGIN, CLOSEST_PAIR, RATE_PROOF_SPAN, RATE_ROUNDING};
 
 /// How a new exchange stands to what is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,13 @@ pub struct Proof {
     remembered: Option<Remembered>,
     history: History,
     far: Option<Record>,
+}
+
+/// How much more the rate may have moved than was assumed, and how much more is assumed from now on. s/s.
+#[derive(Clone, Copy, Debug)]
+pub struct Widening {
+    pub room: f64,
+    pub learned: f64,
 }
 
 /// A range of the rate from a time that no exchange connects to the present.
@@ -160,8 +168,11 @@ impl Proof {
         if self.without_memory(assumptions).is_some_and(agrees) {
             return Standing::AgreesWithoutMemory;
         }
-        let excess = EXCESS_LIMIT * assumptions.wander;
-        if agrees(self.rates.widened(excess)) { Standing::AgreesWithMoreWander } else { Standing::Contradicts }
+        if agrees(self.rates.widened(assumptions.wander_room())) {
+            Standing::AgreesWithMoreWander
+        } else {
+            Standing::Contradicts
+        }
     }
 
     /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would allow any
@@ -191,16 +202,28 @@ impl Proof {
 
     /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both, and the
     /// mean rate of the past is no longer a guide.
-    pub fn add_with_more_wander(&mut self, point: &Point, assumptions: &Assumptions) {
+    pub fn add_with_more_wander(&mut self, point: &Point, widening: Widening, assumptions: &Assumptions) {
         let distance = (point.x - self.x).max(f64::MIN_POSITIVE);
         let (carried, new) = (self.height.carried(distance, self.rates), alone(point, self.rates));
         let gap = (carried.low - new.high).max(new.low - carried.high).max(0.0);
-        let excess = (2.0 * gap / distance).min(EXCESS_LIMIT * assumptions.wander);
-        self.rates = self.rates.widened(excess);
+        let excess = (2.0 * gap / distance).min(widening.room).max(widening.learned);
+        self.forget_pairs(excess);
+        self.accept(point.x, carried.hull(new), assumptions);
+    }
+
+    /// The wander is assumed to be larger by `learned` than it was: what was carried at narrower rates proves nothing,
+    /// and an exchange proves what it does alone. `point` is at the position of the last exchange or after it.
+    pub fn reopen(&mut self, point: &Point, learned: f64, assumptions: &Assumptions) {
+        self.forget_pairs(learned);
+        self.accept(point.x, alone(point, self.rates), assumptions);
+    }
+
+    /// The history of rates begins again; until it proves a narrower one, the present range holds, widened by `room`.
+    fn forget_pairs(&mut self, room: f64) {
+        self.rates = self.rates.widened(room);
         self.remembered = Some(Remembered { range: self.rates, origin: Origin::Observed });
         self.history.clear();
         self.far = None;
-        self.accept(point.x, carried.hull(new), assumptions);
     }
 
     fn accept(&mut self, x: f64, height: Interval, assumptions: &Assumptions) {

@@ -19,7 +19,7 @@ use crate::tuning::learned::{
     SHARED_VARIANCE, UNEXPLAINED_LIMIT,
 };
 use crate::{Event, Events};
-use ffclock_units::{Direction, Span};
+use ffclock_units::{Direction, Moment, Span, Tai};
 
 impl Filter {
     /// Lets an exchange pass all stages.
@@ -81,6 +81,7 @@ impl Filter {
             past: 1,
             astray: 0,
             outside: 0,
+            doubts_proof: false,
         };
         self.conclude(input, now, events);
     }
@@ -310,13 +311,21 @@ impl Filter {
         }
         now.difference.pass(passed, &now.blend);
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
-        if is_sound && !self.is_proven(input, &now) {
+        let time = self.published(&now);
+        if is_sound && input.evident == Evident::All && !input.guard.is_proven(now.counter, time) {
             events.add(Event::OutsideProof);
             now.outside = now.outside.saturating_add(1);
         } else {
             now.outside = 0;
         }
-        let is_lost = now.outside >= OUTSIDE_LIMIT || now.astray >= UNEXPLAINED_LIMIT;
+        // A filter that explains its exchanges and lies within what this one proves alone is evidence against what the
+        // proof assumes of the oscillator, not against itself.
+        let is_refuted = now.outside >= OUTSIDE_LIMIT;
+        now.doubts_proof = is_refuted && now.astray == 0 && input.guard.could_be_with_more_wander(input.exchange, time);
+        if now.doubts_proof {
+            now.outside = 0;
+        }
+        let is_lost = (is_refuted && !now.doubts_proof) || now.astray >= UNEXPLAINED_LIMIT;
         if now.past > 1 && (!is_sound || is_lost) {
             events.add(Event::FilterRestarted);
             return self.begin_again(input, now, events);
@@ -333,11 +342,10 @@ impl Filter {
         events.add(Event::OffsetUpdated);
     }
 
-    /// Whether the published time lies within what the server proves, if the server is believed.
-    fn is_proven(&self, input: &Input<'_>, now: &Now) -> bool {
+    /// The time that is published at the last exchange.
+    fn published(&self, now: &Now) -> Moment<Tai> {
         let step = Span::from_seconds((now.blend.theta + self.ahead) * MICRO);
-        let time = now.frame.moment(now.counter, step.as_seconds());
-        input.evident != Evident::All || input.guard.is_proven(now.counter, time)
+        now.frame.moment(now.counter, step.as_seconds())
     }
 
     /// What the servers' floors say of their times now.

@@ -51,6 +51,11 @@ struct Settled {
 }
 
 fn settled() -> Settled {
+    settled_before(exchange)
+}
+
+/// The same with another last exchange.
+fn settled_before(next: impl Fn(u64) -> Exchange) -> Settled {
     let (config, nominal) = (ClassicConfig::default(), Period::from_hertz(1e9).unwrap());
     let mut guard = Guard::new(&config, nominal, None);
     let mut filter = Filter::new(LearnedConfig::default(), &config, nominal, 1);
@@ -59,7 +64,7 @@ fn settled() -> Settled {
         admit(&mut guard, &exchange);
         filter.measure(&input(&guard, &exchange));
     }
-    let next = exchange(400);
+    let next = next(400);
     admit(&mut guard, &next);
     Settled { now: filter.now.unwrap(), guard, filter, next }
 }
@@ -99,5 +104,25 @@ fn the_filter_restarts_when_its_time_is_disproved_16_times() {
         filter.conclude(&input(&guard, &next), now, &mut events);
         assert!(events.contains(Event::OutsideProof));
         assert_eq!(events.contains(Event::FilterRestarted), restarts);
+    }
+}
+
+/// An exchange that alone allows the filter's time shows that the proof has run away from it.
+#[test]
+fn a_filter_that_explains_its_exchanges_doubts_the_proof() {
+    let slow = |number| {
+        let usual = exchange(number);
+        let received = Stamp { counter: usual.received.counter + Ticks::from_raw(500_000), ..usual.received };
+        Exchange { received, ..usual }
+    };
+    for (outside, astray, doubts) in [(14, 0, false), (15, 0, true), (15, 1, false)] {
+        let Settled { guard, mut filter, mut now, next } = settled_before(slow);
+        filter.bank.for_groups(|group| group.x[THETA] += Lanes::all(-300.0));
+        (now.outside, now.astray) = (outside, astray);
+        let mut events = Events::NONE;
+        filter.conclude(&input(&guard, &next), now, &mut events);
+        assert!(events.contains(Event::OutsideProof));
+        assert_eq!(events.contains(Event::FilterRestarted), outside == 15 && !doubts);
+        assert_eq!(filter.now.unwrap().doubts_proof, doubts);
     }
 }

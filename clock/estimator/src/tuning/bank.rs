@@ -4,8 +4,8 @@
 pub const MEMBERS: usize = 16;
 
 /// Random walks of the rate, one member each (`several_walks`). ppm/sqrt(s), from an oven to a draught. Oscillator:
-/// sigma_y(1000 s) from 5.5e-10 to 1.8e-7. With [`USUAL_WALK`] alone an oscillator that walks by 3e-3 has 1.23 times the
-/// IQR (95 % interval over 20 seeds 1.22 to 1.25; docs/algorithm/learned.md).
+/// sigma_y(1000 s) from 5.5e-10 to 1.8e-7. With [`USUAL_WALK`] alone an oscillator that walks by 3e-3 has 1.23 times
+/// the IQR (95 % interval over 20 seeds 1.22 to 1.25; docs/algorithm/learned.md).
 pub const WALKS: [f64; 6] = [3e-5, 1e-4, USUAL_WALK, UNSTEADY_WALK, 3e-3, 1e-2];
 
 /// How far the frequency of an ordinary oscillator walks: the walk of a member with a cycle, and of the only member

@@ -28,9 +28,25 @@ pub const HOPELESS_WHILE_YOUNG: u64 = 16;
 pub const NOMINAL_ROOM: f64 = 4.0;
 pub const LARGEST_NOMINAL_ERROR: f64 = 0.5;
 
-/// A rate that leaves its range, which contains the wander, by more than this many times the wander is not that of an
-/// oscillator. Sweep.
-pub const EXCESS_LIMIT: f64 = 10.0;
+/// A rate that deviates from its mean by more than this many times the configured wander is not that of an oscillator.
+/// At the default, 5 ppm: 50 C of an ordinary crystal, which no place has in a day.
+pub const WANDER_LIMIT: f64 = 5.0;
+
+/// What the data show to be larger than assumed is taken as this many times larger. Sweep: with less, the proof breaks
+/// more often on the way; with more, the bound grows faster than it must.
+pub const WANDER_STEP: f64 = 2.0;
+
+/// How many of the shortest round trips are kept. Size.
+pub const SHORTEST: usize = 8;
+
+/// An interval narrower than this part of the shortest round trip, less this many times the distance of the shortest
+/// ones, was not narrowed by packets. With a half or less the true time may have left it. Sweep: over all scenarios an
+/// honest interval has 0.89 of it and more.
+pub const NARROW_PART: f64 = 0.85;
+pub const NARROW_SPREAD: f64 = 2.0;
+
+/// With fewer exchanges the shortest round trip can still be far above the floor. Exchanges. Sweep.
+pub const NARROW_TRIPS: u32 = 64;
 
 /// How far back the proven rate looks. s. A day: the pair error vanishes, and the wander is one of days.
 pub const RATE_PROOF_SPAN: f64 = 86_400.0;

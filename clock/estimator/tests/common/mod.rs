@@ -111,7 +111,7 @@ impl World {
 
     /// A world of any kind, drawn by the seed, and the time between polls, s. The server lies within its claim.
     pub fn any(seed: u64) -> (Self, f64) {
-        let mut world = if seed % 2 == 0 { World::lan(seed) } else { World::far(seed) };
+        let mut world = if seed.is_multiple_of(2) { World::lan(seed) } else { World::far(seed) };
         let mut draw = || world.random.uniform();
         let (a, b, c, d, e) = (draw(), draw(), draw(), draw(), draw());
         world.skew = (a - 0.5) * 400e-6;

@@ -239,6 +239,46 @@ fn unusable_replies_are_rejected_with_their_reason() {
     assert_eq!(script.source.statistics().accepted, 1);
 }
 
+/// RFC 5905, section 6: the bits below the precision are random, in both times.
+#[test]
+fn times_reversed_by_no_more_than_the_precision_are_taken() {
+    let mut script = acquainted();
+    let before = exchanges(&script.round_with(|reply| reply.transmit = reply.receive))[0];
+    assert_eq!(before.server_in, before.server_out);
+    // A timestamp counts 2^-32 s, and the precision is 2^-23 s.
+    let reversed = |script: &mut Script, by| {
+        script.round_with(|reply| reply.transmit = NtpTimestamp::from_raw(reply.receive.raw() - by))
+    };
+    let reversal = Span::from_units(512 << 32);
+    let taken = exchanges(&reversed(&mut script, 512))[0];
+    assert_eq!(taken.server_in, taken.server_out);
+    let receive = taken.server_in + reversal.halved();
+    assert_eq!((receive - before.server_in).units() % (1 << 32), 0, "in the middle of two times");
+    assert_eq!(taken.server.root_distance, before.server.root_distance + Bound::of(reversal));
+    assert_eq!(reversed(&mut script, 513), rejected(Rejection::ServerTimesReversed));
+}
+
+/// Exactly the rejections that end a request make the next one due by the poll and not by the timeout of a reply.
+#[test]
+fn a_reason_that_ends_a_request_says_so() {
+    let mut script = acquainted();
+    let mut asked = script.ask();
+    script.stamp(&mut asked);
+    let waits_until = script.source.poll_timeout();
+    script.deliver(&asked, b"short");
+    let mut wrong = script.answer(&asked);
+    wrong.origin = NtpTimestamp::from_raw(7);
+    script.deliver(&asked, &wrong.encode());
+    for event in script.events() {
+        assert!(matches!(event, Event::Rejected(reason) if !reason.ends_request()), "{event:?}");
+    }
+    assert_eq!(script.source.poll_timeout(), waits_until);
+    script.server.stratum = 16;
+    script.deliver_answer(&asked);
+    assert!(matches!(script.events()[..], [Event::Rejected(reason)] if reason.ends_request()));
+    assert!(script.source.poll_timeout() > waits_until);
+}
+
 #[test]
 fn each_part_of_the_root_distance_counts() {
     for change in [

@@ -16,7 +16,7 @@ fn kernel(counter: u64) -> Stamp {
 /// A judge of a socket that asked its peer, user space having read 1000 before.
 fn asked(wanted: StampMode, granted: StampMode) -> (Judge, Outstanding) {
     let mut judge = Judge::new(wanted, granted);
-    let departure = Departure { user: user(1000), mark: None };
+    let departure = DepartureStamp { user: user(1000), mark: None };
     let mut ledger = crate::ledger::Ledger::default();
     let id = ledger.expect(departure);
     judge.ask(id, departure);
@@ -62,7 +62,7 @@ fn an_answer_may_come_at_the_reading_of_its_request_and_not_before() {
 #[test]
 fn a_socket_without_a_peer_has_no_request_to_judge_by() {
     let mut judge = Judge::new(StampMode::Kernel, StampMode::Kernel);
-    assert_eq!(judge.send(&Departure { user: user(1000), mark: None }), None);
+    assert_eq!(judge.send(&DepartureStamp { user: user(1000), mark: None }), None);
     assert_eq!(judge.received(user(2000), Ok(kernel(999))).stamp, kernel(999));
     assert_eq!(judge.latest_mark(), None);
 }

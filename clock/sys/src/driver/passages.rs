@@ -7,7 +7,7 @@ use ffclock_units::{Counter, Direction, Ticks};
 
 /// A packet passed the boundary to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Passage {
+pub(super) struct DriverPassage {
     pub(super) counter: Counter,
     pub(super) direction: Direction,
     /// Bytes with the IP header.
@@ -22,7 +22,7 @@ const LONGEST_S: i64 = 10;
 /// Passages of one direction.
 #[derive(Debug)]
 pub(super) struct Passages {
-    kept: Vec<Passage>,
+    kept: Vec<DriverPassage>,
     longest: Ticks,
 }
 
@@ -33,7 +33,7 @@ impl Passages {
     }
 
     /// One more, of any time; [`settle`](Self::settle) follows.
-    pub(super) fn add(&mut self, passage: Passage) {
+    pub(super) fn add(&mut self, passage: DriverPassage) {
         self.kept.push(passage);
     }
 
@@ -47,7 +47,7 @@ impl Passages {
     }
 
     /// Those from one reading to another, both included, oldest first.
-    pub(super) fn between(&self, from: Counter, to: Counter) -> impl DoubleEndedIterator<Item = &Passage> {
+    pub(super) fn between(&self, from: Counter, to: Counter) -> impl DoubleEndedIterator<Item = &DriverPassage> {
         let first = self.kept.partition_point(|passage| from.is_after(passage.counter));
         let end = self.kept.partition_point(|passage| !passage.counter.is_after(to));
         self.kept.get(first..end).unwrap_or_default().iter()

@@ -21,12 +21,12 @@ fn traced() -> Option<DriverStamps> {
     }
 }
 
-fn scripted(passed: Vec<Passage>) -> DriverStamps {
-    DriverStamps::of(Origin::Scripted(passed), 1e9)
+fn scripted(passed: Vec<DriverPassage>) -> DriverStamps {
+    DriverStamps::of(PassageSource::Scripted(passed), 1e9)
 }
 
-fn passage(counter: u64, direction: Direction) -> Passage {
-    Passage { counter: Counter::from_raw(counter), direction, ip_length: 76 }
+fn passage(counter: u64, direction: Direction) -> DriverPassage {
+    DriverPassage { counter: Counter::from_raw(counter), direction, ip_length: 76 }
 }
 
 fn stamp(counter: u64) -> Stamp {
@@ -40,7 +40,7 @@ fn our_own_packet_is_found_among_thousands_that_came_on_other_cpus() {
     for first in [0, 1] {
         let ours = [passage(SENT, Direction::Outgoing), passage(SENT + 90_000, Direction::Incoming)];
         let others = (1..=20_000).map(|number| passage(SENT - 100_000 * number, Direction::Incoming));
-        let mut passed: Vec<Passage> = others.collect();
+        let mut passed: Vec<DriverPassage> = others.collect();
         passed.splice(if first == 0 { 0..0 } else { 20_000..20_000 }, ours);
         let mut driver = scripted(passed);
         assert_eq!(driver.refine(Direction::Outgoing, stamp(SENT + 300), None), Some(Counter::from_raw(SENT)));
@@ -54,7 +54,7 @@ fn our_own_packet_is_found_among_thousands_that_came_on_other_cpus() {
 fn passages_of_another_time_do_not_keep_the_present_ones_out() {
     let mut driver = scripted((0..20_000).map(|number| passage(u64::MAX / 2 + number, Direction::Outgoing)).collect());
     assert_eq!(driver.refine(Direction::Outgoing, stamp(7_000_000_000), None), None);
-    driver.origin = Origin::Scripted(vec![passage(7_000_000_000, Direction::Outgoing)]);
+    driver.origin = PassageSource::Scripted(vec![passage(7_000_000_000, Direction::Outgoing)]);
     let found = driver.refine(Direction::Outgoing, stamp(7_000_000_300), None);
     assert_eq!(found, Some(Counter::from_raw(7_000_000_000)));
 }
@@ -70,7 +70,7 @@ fn another_counter_is_refused_with_the_remedy() {
 #[test]
 fn the_instance_goes_away_with_its_owner_and_stale_ones_with_the_next() {
     let Some(stamps) = traced() else { return };
-    let Origin::Trace(traced) = &stamps.origin else { panic!("made by trace()") };
+    let PassageSource::Trace(traced) = &stamps.origin else { panic!("made by trace()") };
     let path = traced.path().to_owned();
     // No process has this number: the largest that Linux gives is 2^22.
     let stale = path.with_file_name("ffclock-4194305-1");

@@ -1,6 +1,6 @@
 //! Passages as the kernel's own tracepoints see them, on a stock kernel.
 
-use super::passages::Passage;
+use super::passages::DriverPassage;
 use crate::ffi;
 use crate::tracefs::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_counter::CounterId;
@@ -18,12 +18,12 @@ const LENGTHS: (usize, usize) = (76, 1072);
 #[derive(Debug)]
 pub(super) struct Traced {
     instance: TraceInstance,
-    sending: Fields,
-    receiving: Fields,
+    sending: TracedFields,
+    receiving: TracedFields,
 }
 
 #[derive(Debug)]
-struct Fields {
+struct TracedFields {
     id: u16,
     length: Field,
     /// Bytes before the IP header; none where the event has no such field.
@@ -40,9 +40,9 @@ impl Traced {
         let (shortest, longest) = LENGTHS;
         let thread = instance.own_thread().unwrap_or_else(|| ffi::own_thread().unsigned_abs().into());
         let ours = format!("common_pid == {thread}");
-        let sending = Fields::of(&instance.enable(SENDING, &ours)?, SENDING)?;
+        let sending = TracedFields::of(&instance.enable(SENDING, &ours)?, SENDING)?;
         let came = format!("len >= {shortest} && len <= {longest}");
-        let receiving = Fields::of(&instance.enable(RECEIVING, &came)?, RECEIVING)?;
+        let receiving = TracedFields::of(&instance.enable(RECEIVING, &came)?, RECEIVING)?;
         Ok(Traced { instance, sending, receiving })
     }
 
@@ -50,13 +50,13 @@ impl Traced {
     ///
     /// # Errors
     /// The kernel's buffer cannot be read.
-    pub(super) fn drain(&mut self, keep: &mut dyn FnMut(Passage)) -> io::Result<()> {
+    pub(super) fn drain(&mut self, keep: &mut dyn FnMut(DriverPassage)) -> io::Result<()> {
         let (sending, receiving) = (&self.sending, &self.receiving);
         self.instance.drain(|event| {
             let sent = sending.ip_length(&event).map(|length| (Direction::Outgoing, length));
             let passed = sent.or_else(|| receiving.ip_length(&event).map(|length| (Direction::Incoming, length)));
             if let Some((direction, ip_length)) = passed {
-                keep(Passage { counter: event.counter, direction, ip_length });
+                keep(DriverPassage { counter: event.counter, direction, ip_length });
             }
         })?;
         Ok(())
@@ -68,11 +68,11 @@ impl Traced {
     }
 }
 
-impl Fields {
+impl TracedFields {
     fn of(format: &EventFormat, event: &str) -> Result<Self, TraceUnavailable> {
         let missing = || TraceUnavailable::NoField { event: event.to_owned(), field: "len".to_owned() };
         let length = format.field("len").cloned().ok_or_else(missing)?;
-        Ok(Fields { id: format.id(), length, network_offset: format.field("network_offset").cloned() })
+        Ok(TracedFields { id: format.id(), length, network_offset: format.field("network_offset").cloned() })
     }
 
     /// The bytes of the packet, with its IP header and without that of the link; `None` where the event is of another

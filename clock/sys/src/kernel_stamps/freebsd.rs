@@ -1,7 +1,7 @@
 //! FreeBSD stamps no packet on its way out and has no error queue: what there is to know comes from the calls
 //! themselves.
 
-use super::Entry;
+use super::SendReport;
 use crate::ffi::Message;
 use ffclock_units::{Moment, Utc};
 use std::io;
@@ -24,6 +24,6 @@ pub(crate) fn of_received(_: &Message) -> Option<Moment<Utc>> {
 }
 
 /// There is no queue to read from.
-pub(crate) fn next_entry(_: BorrowedFd<'_>) -> Option<Entry> {
+pub(crate) fn next_entry(_: BorrowedFd<'_>) -> Option<SendReport> {
     None
 }

@@ -1,7 +1,7 @@
 //! Stamps of the kernel and ICMP messages, as Linux gives them: control messages beside packets, and the error queue of
 //! the socket (Documentation/networking/timestamping.rst).
 
-use super::Entry;
+use super::SendReport;
 use crate::cmsg::{self, QueuedError};
 use crate::ffi::{self, Message};
 use ffclock_units::{Moment, Utc};
@@ -40,17 +40,17 @@ pub(crate) fn of_received(message: &Message) -> Option<Moment<Utc>> {
 }
 
 /// The next thing in the error queue that can be understood.
-pub(crate) fn next_entry(socket: BorrowedFd<'_>) -> Option<Entry> {
+pub(crate) fn next_entry(socket: BorrowedFd<'_>) -> Option<SendReport> {
     loop {
         // Empty, or missing: a stand-in for the kernel may have no error queue. A broken socket shows when it is read.
         let message = ffi::receive_message(socket, &mut [], libc::MSG_ERRQUEUE).ok()?;
         let extras = extras(&message);
         match extras.error {
             Some(QueuedError { origin: ORIGIN_STAMP, info: AT_DRIVER, data, .. }) => {
-                return Some(Entry::Sent { number: data, stamped: extras.stamped });
+                return Some(SendReport::Sent { number: data, stamped: extras.stamped });
             }
             None | Some(QueuedError { origin: ORIGIN_STAMP, .. }) => {}
-            Some(error) => return Some(Entry::Unreachable { errno: error.errno, reporter: error.offender }),
+            Some(error) => return Some(SendReport::Unreachable { errno: error.errno, reporter: error.offender }),
         }
     }
 }

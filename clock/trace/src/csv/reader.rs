@@ -1,9 +1,9 @@
 //! Reads the rows of a CSV trace.
 
 use super::columns::{COUNT, Column, Columns};
-use crate::error::{CellFault, Fault, Place, TraceError, shortened};
+use crate::error::{CellFault, Fault, TraceError, TracePlace, shortened};
 use crate::fields::{Cell, FourStamps, Scale};
-use crate::lines::Lines;
+use crate::lines::LineReader;
 use crate::reader::LineParser;
 use crate::servers::Servers;
 use crate::{ServerIndex, TraceHeader, TraceRow, Truth};
@@ -25,7 +25,7 @@ pub(crate) struct CsvParser {
 
 impl CsvParser {
     /// Reads the `#` lines and the header at the front.
-    pub(crate) fn new(lines: &mut Lines<impl BufRead>) -> Result<(Self, TraceHeader), TraceError> {
+    pub(crate) fn new(lines: &mut LineReader<impl BufRead>) -> Result<(Self, TraceHeader), TraceError> {
         let mut header = TraceHeader::default();
         while lines.advance()? {
             let place = lines.place();
@@ -156,7 +156,7 @@ impl LineParser for CsvParser {
 }
 
 /// A `#` line: `key=value` belongs to the header, everything else is a remark.
-fn take_comment(header: &mut TraceHeader, comment: &[u8], place: Place) -> Result<(), TraceError> {
+fn take_comment(header: &mut TraceHeader, comment: &[u8], place: TracePlace) -> Result<(), TraceError> {
     let text = String::from_utf8_lossy(comment.trim_ascii());
     let is_setting = text.split_once('=').is_some_and(|(key, _)| !key.trim().contains(char::is_whitespace));
     if is_setting {

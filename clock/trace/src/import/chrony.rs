@@ -34,16 +34,16 @@ pub(crate) struct ChronyParser {
     imported: Imported,
 }
 
-struct Line<'a>([&'a [u8]; NAMES.len()]);
+struct ChronyLine<'a>([&'a [u8]; NAMES.len()]);
 
-impl<'a> Line<'a> {
+impl<'a> ChronyLine<'a> {
     fn new(line: &'a [u8]) -> Result<Self, Fault> {
         let mut cells: [&[u8]; NAMES.len()] = [&[]; NAMES.len()];
         let found = cells.iter_mut().zip(words(line)).map(|(cell, word)| *cell = word).count();
         if found < NAMES.len() {
             return Err(Fault::Cells { found, expected: NAMES.len(), text: shortened(line) });
         }
-        Ok(Line(cells))
+        Ok(ChronyLine(cells))
     }
 
     fn cell(&self, index: usize) -> Cell<'a> {
@@ -91,7 +91,7 @@ fn numbers(text: &[u8], separator: u8) -> Option<[u64; 3]> {
 impl ChronyParser {
     /// The exchange with this offset and delay: the reply half the delay after the middle, the server without a delay
     /// of its own.
-    fn exchange(&self, line: &Line<'_>) -> Result<Option<Exchange>, Fault> {
+    fn exchange(&self, line: &ChronyLine<'_>) -> Result<Option<Exchange>, Fault> {
         let middle = line.local()?;
         let server = Moment::from_origin(middle + line.cell(11).scientific_seconds()?);
         let half = line.cell(12).scientific_seconds()?.halved();
@@ -116,7 +116,7 @@ impl LineParser for ChronyParser {
             return Ok(None);
         }
         let sequence = self.imported.begin();
-        let line = Line::new(line)?;
+        let line = ChronyLine::new(line)?;
         let exchange = self.exchange(&line)?;
         self.imported.row(sequence, line.0[2], exchange).map(Some)
     }

@@ -48,19 +48,19 @@ pub(crate) struct RawstatsParser {
 }
 
 /// The cells of one line.
-struct Line<'a> {
+struct RawstatsLine<'a> {
     cells: [&'a [u8]; NAMES.len()],
     found: usize,
 }
 
-impl<'a> Line<'a> {
+impl<'a> RawstatsLine<'a> {
     fn new(line: &'a [u8]) -> Result<Self, Fault> {
         let mut cells: [&[u8]; NAMES.len()] = [&[]; NAMES.len()];
         let found = cells.iter_mut().zip(words(line)).map(|(cell, word)| *cell = word).count();
         if found < STAMPS {
             return Err(Fault::Cells { found, expected: STAMPS, text: shortened(line) });
         }
-        Ok(Line { cells, found })
+        Ok(RawstatsLine { cells, found })
     }
 
     fn cell(&self, index: usize) -> Cell<'a> {
@@ -124,7 +124,7 @@ impl<'a> Line<'a> {
 }
 
 impl RawstatsParser {
-    fn exchange(&self, line: &Line<'_>) -> Result<Option<Exchange>, Fault> {
+    fn exchange(&self, line: &RawstatsLine<'_>) -> Result<Option<Exchange>, Fault> {
         let written = line.written()?;
         let stamps =
             [line.stamp(4, written)?, line.stamp(5, written)?, line.stamp(6, written)?, line.stamp(7, written)?];
@@ -152,7 +152,7 @@ impl LineParser for RawstatsParser {
         if line.starts_with(b"#") {
             return Ok(None);
         }
-        let line = Line::new(line)?;
+        let line = RawstatsLine::new(line)?;
         if line.is_no_reply()? {
             self.passed_over += 1;
             return Ok(None);

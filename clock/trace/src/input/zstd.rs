@@ -72,5 +72,11 @@ impl<R: BufRead> Read for Frames<R> {
 }
 
 fn damaged(error: FrameDecoderError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+    let text = match error {
+        FrameDecoderError::WindowSizeTooBig { requested } => {
+            format!("a window of {requested} bytes is too large: uncompress the file by hand (zstd -dc --long=31 FILE)")
+        }
+        other => other.to_string(),
+    };
+    io::Error::new(io::ErrorKind::InvalidData, text)
 }

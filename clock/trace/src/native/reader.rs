@@ -1,7 +1,7 @@
 //! Reads the native format.
 
 use super::{MAGIC, PREFIX, TEXT_MAX, check, record};
-use crate::error::{Fault, Place, TraceError, shortened};
+use crate::error::{Fault, TraceError, TracePlace, shortened};
 use crate::{TraceHeader, TraceRow};
 use std::io::{self, BufRead, Read};
 
@@ -29,7 +29,7 @@ impl<R: BufRead> NativeReader<R> {
     /// error.
     #[inline]
     pub(crate) fn next_row(&mut self) -> Option<Result<TraceRow, TraceError>> {
-        let place = Place::Record(self.number + 1);
+        let place = TracePlace::Record(self.number + 1);
         let outcome = match self.input.fill_buf() {
             Ok(buffer) if buffer.len() >= self.record => {
                 let decoded = record::decode(buffer.get(..self.record).unwrap_or(&[]));
@@ -65,7 +65,7 @@ fn read_header(input: &mut dyn Read) -> Result<(usize, TraceHeader), TraceError>
     let mut prefix = [0; PREFIX];
     let read = |input: &mut dyn Read, into: &mut [u8]| match input.read_exact(into) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(damaged("it is cut short")),
-        other => other.map_err(|source| TraceError::Read { place: Place::Header, source }),
+        other => other.map_err(|source| TraceError::Read { place: TracePlace::Header, source }),
     };
     read(input, &mut prefix)?;
     let Some(([magic, numbers], _)) = prefix.as_chunks::<16>().0.split_first_chunk::<2>() else {

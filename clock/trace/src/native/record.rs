@@ -26,9 +26,9 @@ pub(super) fn check(bytes: &[u8]) -> u64 {
 }
 
 /// Reads fields in their order; past the end they are 0, which the size of a record rules out.
-struct Fields<'a>(&'a [u8]);
+struct RecordFields<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl RecordFields<'_> {
     #[inline]
     fn take<const N: usize>(&mut self) -> [u8; N] {
         match self.0.split_first_chunk::<N>() {
@@ -73,7 +73,7 @@ pub(super) fn decode(record: &[u8]) -> Result<TraceRow, Fault> {
     if check(body) != u64::from_le_bytes(*stated) {
         return Err(Fault::Damaged);
     }
-    let mut fields = Fields(body);
+    let mut fields = RecordFields(body);
     let [kind, flags, places, leap] = fields.take();
     let server = ServerIndex(fields.small());
     let sequence = fields.word();
@@ -91,7 +91,7 @@ pub(super) fn decode(record: &[u8]) -> Result<TraceRow, Fault> {
 }
 
 #[inline]
-fn decode_exchange(fields: &mut Fields<'_>, places: u8, leap: u8) -> Result<Exchange, Fault> {
+fn decode_exchange(fields: &mut RecordFields<'_>, places: u8, leap: u8) -> Result<Exchange, Fault> {
     let (sent, received) = (Counter::from_raw(fields.word()), Counter::from_raw(fields.word()));
     let (sent_width, received_width) = (width(fields.small()), width(fields.small()));
     let (server_in, server_out) = (fields.moment(), fields.moment());
@@ -109,7 +109,7 @@ fn decode_exchange(fields: &mut Fields<'_>, places: u8, leap: u8) -> Result<Exch
 }
 
 fn decode_truth(body: &[u8], flags: u8) -> Truth {
-    let mut fields = Fields(body.get(PLAIN - 8..).unwrap_or(&[]));
+    let mut fields = RecordFields(body.get(PLAIN - 8..).unwrap_or(&[]));
     let sent = fields.moment();
     Truth { sent: (flags & FLAG_SENT != 0).then_some(sent), received: fields.moment() }
 }

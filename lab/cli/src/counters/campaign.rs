@@ -3,14 +3,14 @@
 use crate::failure::Failure;
 use crate::waiting_time;
 use ffclock_counter::{CounterId, allowed_cpus, nominal};
-use ffclock_counters::campaign::{Load, Phase, schedule};
-use ffclock_counters::ways::{Way, every_way};
+use ffclock_counters::campaign::{CampaignPhase, Load, schedule};
+use ffclock_counters::ways::{CounterWay, every_way};
 use ffclock_units::{Period, Span};
 use std::path::PathBuf;
 
 /// Options of every measurement that takes a while.
 #[derive(clap::Args)]
-pub(super) struct Campaign {
+pub(super) struct CampaignOptions {
     /// How long to measure without stress
     #[arg(long = "for", value_name = "SPAN", default_value = "10 s", value_parser = waiting_time, conflicts_with = "stress")]
     length: Span,
@@ -32,9 +32,9 @@ pub(super) struct Campaign {
 /// Less makes no sense for a phase.
 const SHORTEST_PHASE: Span = Span::from_millis(100);
 
-impl Campaign {
+impl CampaignOptions {
     /// The phases that the options ask for.
-    pub(super) fn phases(&self) -> Result<Vec<Phase>, Failure> {
+    pub(super) fn phases(&self) -> Result<Vec<CampaignPhase>, Failure> {
         let length = if self.stress.is_empty() { self.length } else { self.phase };
         if length < SHORTEST_PHASE {
             return Err(Failure::usage(format!(
@@ -45,12 +45,12 @@ impl Campaign {
     }
 
     /// The ways of reading that are wanted.
-    pub(super) fn ways(&self, period: Period) -> Result<Vec<Way>, Failure> {
+    pub(super) fn ways(&self, period: Period) -> Result<Vec<CounterWay>, Failure> {
         let all = every_way(period.as_hertz());
-        let names: Vec<String> = all.iter().map(Way::name).collect();
+        let names: Vec<String> = all.iter().map(CounterWay::name).collect();
         let wanted =
-            |way: &Way| self.only.is_empty() || self.only.iter().any(|text| way.name().contains(text.as_str()));
-        let ways: Vec<Way> = all.into_iter().filter(wanted).collect();
+            |way: &CounterWay| self.only.is_empty() || self.only.iter().any(|text| way.name().contains(text.as_str()));
+        let ways: Vec<CounterWay> = all.into_iter().filter(wanted).collect();
         if ways.is_empty() {
             return Err(Failure::usage(format!(
                 "--only {} leaves nothing; there is {}",

@@ -6,15 +6,15 @@
 
 mod served;
 
-use super::campaign::{Campaign, base_period, interval};
+use super::campaign::{CampaignOptions, base_period, interval};
 use super::conditions::Conditions;
-use super::record::Record;
+use super::record::RecordTarget;
+use crate::columns::table;
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
-use crate::text::{self, Align};
-use crate::{Global, output, waiting_time};
+use crate::{GlobalOptions, text, waiting_time};
 use ffclock_counter::{CounterId, read_ordered};
-use ffclock_counters::campaign::{self, Course, Phase};
+use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::clocks::tracks::{ClockFigures, StampFigures, Tracks};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_counters::ways::one_for_each_counter;
@@ -38,7 +38,7 @@ driver), trace (by the kernel's tracepoints with the raw TSC), module (by the mo
 the kernel are carried over to each counter by readings of both right before and after the packet.")]
 pub(super) struct Args {
     #[command(flatten)]
-    campaign: Campaign,
+    campaign: CampaignOptions,
     /// Time between two requests
     #[arg(long, value_name = "SPAN", default_value = "250 ms", value_parser = interval)]
     poll: Span,
@@ -55,7 +55,7 @@ pub(super) struct Args {
 
 /// What a recording says about the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct About {
+struct ClockAbout {
     base_hertz: f64,
     poll_s: f64,
     warm_up_s: f64,
@@ -68,7 +68,7 @@ struct About {
 }
 
 /// Runs the clocks, records their readings and prints the figures.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
     check_warm_up(args.warm_up, &phases)?;
@@ -79,7 +79,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let packets = served.packets();
     let tracks = Tracks::new(packets.ways(), &packets.driver_sources(), truth, period);
     let mut tracks = tracks.map_err(|error| Failure::from(error.to_string()))?.after(args.warm_up);
-    let about = About {
+    let about = ClockAbout {
         base_hertz: period.as_hertz(),
         poll_s: args.poll.as_seconds(),
         warm_up_s: args.warm_up.as_seconds(),
@@ -88,8 +88,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         clocks: tracks.names(),
         missing: packets.missing().to_vec(),
     };
-    let mut record = Record::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
-    let Course { phases, ended } = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
+    let mut record = RecordTarget::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
+    let CampaignCourse { phases, ended } = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
         if let Some(errors) = tracks.check(phase.number, t, &served.beside_base()?) {
             record.append("errors", &errors)?;
         }
@@ -100,21 +100,17 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     });
     drop((conditions, served));
     record.extend("phase", &phases)?;
-    let result = Measured { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures(), missing: about.missing };
+    let result = ClockRun { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures(), missing: about.missing };
     record.extend("clock", &result.clocks)?;
     record.extend("stamps", &result.stamps)?;
     let ended = ended.and_then(|()| if result.clocks.is_empty() { Err(NOTHING.into()) } else { Ok(()) });
-    record.conclude(&ended)?;
-    if !global.json {
-        output::write(&result.page())?;
-    }
-    ended
+    record.conclude(ended, || result.page())
 }
 
 const NOTHING: &str = "nothing was measured after the warm-up: measure for longer, or shorten --warm-up";
 
 /// Minutes of measuring that would give no figures are refused before they begin.
-fn check_warm_up(warm_up: Span, phases: &[Phase]) -> Result<(), Failure> {
+fn check_warm_up(warm_up: Span, phases: &[CampaignPhase]) -> Result<(), Failure> {
     let length = Span::from_seconds(phases.iter().map(|phase| phase.length_s).sum());
     if length > warm_up {
         return Ok(());
@@ -135,18 +131,18 @@ fn truth(args: &Args, period: Period) -> Truth {
 }
 
 /// The figures of a run.
-pub(super) struct Measured {
-    phases: Vec<Phase>,
+pub(super) struct ClockRun {
+    phases: Vec<CampaignPhase>,
     clocks: Vec<ClockFigures>,
     stamps: Vec<StampFigures>,
     missing: Vec<String>,
 }
 
-impl Measured {
+impl ClockRun {
     /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
-        let About { missing, .. } = recorded.about_as()?;
-        Ok(Measured {
+        let ClockAbout { missing, .. } = recorded.about_as()?;
+        Ok(ClockRun {
             missing,
             phases: recorded.all("phase")?,
             clocks: recorded.all("clock")?,
@@ -159,16 +155,14 @@ impl Measured {
         if self.clocks.is_empty() {
             return format!("{NOTHING}\n");
         }
-        let clocks: Vec<Vec<String>> = self.clocks.iter().map(|clock| self.clock_row(clock)).collect();
-        let mut page = text::table(&CLOCK_HEADING, &clocks);
+        let mut page = table(CLOCK_HEADING, self.clocks.iter().map(|clock| self.clock_row(clock)));
         let reference = self.stamps.first().map_or("socket", |stamps| &stamps.reference);
         let _ = writeln!(
             page,
             "\nhow far stamps lie outside those at the driver ({}): earlier on the way out, later on the way in",
             text::printable(reference)
         );
-        page +=
-            &text::table(&STAMP_HEADING, &self.stamps.iter().map(|stamps| self.stamp_row(stamps)).collect::<Vec<_>>());
+        page += &table(STAMP_HEADING, self.stamps.iter().map(|stamps| self.stamp_row(stamps)));
         for missing in &self.missing {
             let _ = writeln!(page, "missing: {missing}");
         }
@@ -176,7 +170,7 @@ impl Measured {
     }
 
     fn phase(&self, number: usize) -> String {
-        self.phases.get(number).map_or("-", Phase::name).to_owned()
+        self.phases.get(number).map_or("-", CampaignPhase::name).to_owned()
     }
 
     fn clock_row(&self, clock: &ClockFigures) -> Vec<String> {
@@ -201,30 +195,6 @@ impl Measured {
     }
 }
 
-const CLOCK_HEADING: [(&str, Align); 11] = [
-    ("COUNTER", Align::Left),
-    ("STAMPS", Align::Left),
-    ("PHASE", Align::Left),
-    ("COUNT", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("IQR", Align::Right),
-    ("1 %", Align::Right),
-    ("25 %", Align::Right),
-    ("75 %", Align::Right),
-    ("99 %", Align::Right),
-    ("BOUND HELD", Align::Right),
-];
+const CLOCK_HEADING: &str = "COUNTER|STAMPS|PHASE|>COUNT|>MEDIAN|>IQR|>1 %|>25 %|>75 %|>99 %|>BOUND HELD";
 
-const STAMP_HEADING: [(&str, Align); 11] = [
-    ("STAMPS", Align::Left),
-    ("DIRECTION", Align::Left),
-    ("PHASE", Align::Left),
-    ("COUNT", Align::Right),
-    ("MIN ns", Align::Right),
-    ("25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("95 %", Align::Right),
-    ("99 %", Align::Right),
-    ("MAX", Align::Right),
-];
+const STAMP_HEADING: &str = "STAMPS|DIRECTION|PHASE|>COUNT|>MIN ns|>25 %|>MEDIAN|>75 %|>95 %|>99 %|>MAX";

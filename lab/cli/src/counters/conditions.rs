@@ -1,41 +1,54 @@
 //! The conditions of each phase: the load, the time, a progress line, and an early end at the user's request.
 
-use super::stress::Stress;
+use super::stress::StressLoads;
 use crate::failure::Failure;
-use ffclock_counters::campaign::{Phase, Surroundings};
+use crate::progress::Progress;
+use ffclock_counters::campaign::{CampaignPhase, Surroundings, schedule};
 use ffclock_sys::{Interest, Signal, Signals, mono_now, poll};
 use ffclock_units::{Moment, Mono, Span};
-use std::io::{IsTerminal, Write, stderr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
 /// The interval between two checks of the loads, and between two updates of the progress line.
 const SLICE: Span = Span::from_millis(500);
-/// A campaign shorter than this shows no progress.
-const PATIENCE: Span = Span::from_secs(2);
 
 /// Makes the conditions of each phase.
 pub(crate) struct Conditions {
-    stress: Stress,
+    stress: StressLoads,
     signals: Signals,
-    begun: Moment<Mono>,
+    progress: Progress,
     phase: String,
     phases: usize,
-    shown: bool,
 }
 
 impl Conditions {
     /// Checks that every load of `phases` can be had.
-    pub(crate) fn prepare(phases: &[Phase]) -> Result<Self, Failure> {
-        let stress = Stress::prepare(phases)?;
+    pub(crate) fn prepare(phases: &[CampaignPhase]) -> Result<Self, Failure> {
+        let stress = StressLoads::prepare(phases)?;
         let signals = Signals::install()?;
-        Ok(Conditions { stress, signals, begun: mono_now(), phase: String::new(), phases: phases.len(), shown: false })
+        Ok(Conditions { stress, signals, progress: Progress::new(), phase: String::new(), phases: phases.len() })
     }
 
-    fn show(&mut self, share: f64) {
-        if stderr().is_terminal() && mono_now() - self.begun >= PATIENCE {
-            let _ = write!(stderr(), "\r{:3.0} %  {:40}", share * 100.0, self.phase);
-            self.shown = true;
+    /// Calls `look` at even intervals for `length`, without a load, or until it says that it is enough. Breaks where
+    /// the user ended it.
+    pub(crate) fn look_for(
+        length: Span,
+        every: Span,
+        mut look: impl FnMut() -> Result<ControlFlow<()>, Failure>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let phases = schedule(&[], length);
+        let mut conditions = Conditions::prepare(&phases)?;
+        conditions.enter(&phases[0])?;
+        let (begin, length) = (mono_now(), length.as_seconds());
+        loop {
+            let is_enough = look()?.is_break();
+            let passed = (mono_now() - begin).as_seconds();
+            if conditions.wait(mono_now() + every, (passed / length).min(1.0))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if is_enough || passed >= length {
+                return Ok(ControlFlow::Continue(()));
+            }
         }
     }
 
@@ -47,14 +60,14 @@ impl Conditions {
 impl Surroundings for Conditions {
     type Error = Failure;
 
-    fn enter(&mut self, phase: &Phase) -> Result<(), Failure> {
+    fn enter(&mut self, phase: &CampaignPhase) -> Result<(), Failure> {
         self.phase = format!("phase {} of {}: {}", phase.number + 1, self.phases, phase.name());
         self.stress.change(phase)
     }
 
     fn wait(&mut self, deadline: Moment<Mono>, share: f64) -> Result<ControlFlow<()>, Failure> {
         loop {
-            self.show(share);
+            self.progress.show(|| format!("{:3.0} %  {}", share * 100.0, self.phase));
             self.stress.keep()?;
             let now = mono_now();
             if self.is_interrupted() {
@@ -64,15 +77,6 @@ impl Surroundings for Conditions {
                 return Ok(ControlFlow::Continue(()));
             }
             poll(&mut [Interest::readable(self.signals.as_fd())], Some(deadline.min(now + SLICE)))?;
-        }
-    }
-}
-
-impl Drop for Conditions {
-    /// Removes the progress line.
-    fn drop(&mut self) {
-        if self.shown {
-            let _ = write!(stderr(), "\r{:60}\r", "");
         }
     }
 }

@@ -2,16 +2,16 @@
 
 mod ratios;
 
-use super::campaign::{Campaign, base_period, cpus, interval};
+use super::campaign::{CampaignOptions, base_period, cpus, interval};
 use super::conditions::Conditions;
 use super::list::handover_line;
-use super::record::Record;
+use super::record::RecordTarget;
+use crate::columns::table;
 use crate::failure::Failure;
-use crate::text::{self, Align};
-use crate::{Global, output};
-use ffclock_counters::campaign::{self, Course, Phase};
+use crate::{GlobalOptions, text};
+use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::handover::{Handover, play_all};
-use ffclock_counters::latency::{About, BATCH, Figures, Latency, Outlier, Overhead, Plan};
+use ffclock_counters::latency::{BATCH, Figures, LatencyAbout, LatencyMeasurement, LatencyPlan, Outlier, Overhead};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_units::Span;
 use std::fmt::Write;
@@ -29,7 +29,7 @@ same round and subtracted. Arrangements: first (after a pause, as in the papers)
 all-cpus (while every CPU reads), kernel (inside the kernel, with the module ffcounter).")]
 pub(super) struct Args {
     #[command(flatten)]
-    campaign: Campaign,
+    campaign: CampaignOptions,
     /// How often to measure (the papers: every 0.5 s)
     #[arg(long, value_name = "SPAN", default_value = "100 ms", value_parser = interval)]
     every: Span,
@@ -39,15 +39,16 @@ pub(super) struct Args {
 }
 
 /// Measures the latencies, records them and prints the figures.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let (phases, cpus) = (args.campaign.phases()?, cpus()?);
     let ways = args.campaign.ways(period)?;
     let mut conditions = Conditions::prepare(&phases)?;
-    let mut latency = Latency::new(Plan { ways, cpus: cpus.clone(), burst: args.burst as usize, period });
+    let mut latency =
+        LatencyMeasurement::new(LatencyPlan { ways, cpus: cpus.clone(), burst: args.burst as usize, period });
     let about = latency.about();
-    let mut record = Record::begin(global, args.campaign.record.as_deref(), "latency", &about)?;
-    let Course { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+    let mut record = RecordTarget::begin(global, args.campaign.record.as_deref(), "latency", &about)?;
+    let CampaignCourse { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let rounds = latency.round(phase.number, t).map_err(|error| Failure::from(error.to_string()))?;
         record.extend("round", &rounds)
     });
@@ -57,7 +58,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Err(error) => (Vec::new(), ended.and(Err(error.into()))),
     };
     record.extend("phase", &phases)?;
-    let result = Measured {
+    let result = LatencyRun {
         phases,
         about,
         figures: latency.figures(),
@@ -67,28 +68,24 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     result.record(&mut record)?;
     record.extend("histogram", &latency.bins())?;
-    record.conclude(&ended)?;
-    if !global.json {
-        output::write(&result.page())?;
-    }
-    ended
+    record.conclude(ended, || result.page())
 }
 
 /// The figures of a run.
-pub(super) struct Measured {
-    phases: Vec<Phase>,
-    about: About,
+pub(super) struct LatencyRun {
+    phases: Vec<CampaignPhase>,
+    about: LatencyAbout,
     figures: Vec<Figures>,
     overheads: Vec<Overhead>,
     outliers: Vec<Outlier>,
     handovers: Vec<Handover>,
 }
 
-impl Measured {
+impl LatencyRun {
     /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
         let about = recorded.about_as()?;
-        Ok(Measured {
+        Ok(LatencyRun {
             phases: recorded.all("phase")?,
             about,
             figures: recorded.all("figures")?,
@@ -98,7 +95,7 @@ impl Measured {
         })
     }
 
-    fn record(&self, record: &mut Record) -> Result<(), Failure> {
+    fn record(&self, record: &mut RecordTarget) -> Result<(), Failure> {
         record.extend("figures", &self.figures)?;
         record.extend("overhead", &self.overheads)?;
         record.extend("outlier", &self.outliers)?;
@@ -107,7 +104,7 @@ impl Measured {
 
     /// The tables as text.
     pub(super) fn page(&self) -> String {
-        let About { step, hertz, .. } = &self.about;
+        let LatencyAbout { step, hertz, .. } = &self.about;
         let ns = *step as f64 / hertz * 1e9;
         let mut page =
             format!("The CPU's counter has {} and steps of {step} ticks ({ns:.1} ns).\n\n", text::hertz(*hertz));
@@ -115,8 +112,7 @@ impl Measured {
             self.phase(phase, &mut page);
         }
         let _ = writeln!(page, "slowest readings");
-        page +=
-            &text::table(&OUTLIER_HEADING, &self.outliers.iter().map(|slow| self.outlier(slow)).collect::<Vec<_>>());
+        page += &table(OUTLIER_HEADING, self.outliers.iter().map(|slow| self.outlier(slow)));
         page.push('\n');
         for handover in &self.handovers {
             let _ = writeln!(page, "{}", handover_line(handover, Some(self.about.hertz)));
@@ -124,19 +120,18 @@ impl Measured {
         page
     }
 
-    fn phase(&self, phase: &Phase, page: &mut String) {
-        let rows: Vec<Vec<String>> = self.figures.iter().filter(|f| f.phase == phase.number).map(row).collect();
-        if rows.is_empty() {
+    fn phase(&self, phase: &CampaignPhase, page: &mut String) {
+        let of_phase: Vec<Figures> = self.figures.iter().filter(|f| f.phase == phase.number).cloned().collect();
+        if of_phase.is_empty() {
             return;
         }
         if self.phases.len() > 1 {
             let _ = writeln!(page, "phase {}: {}", phase.number + 1, phase.name());
         }
-        *page += &text::table(&HEADING, &rows);
+        *page += &table(HEADING, of_phase.iter().map(row));
         for overhead in self.overheads.iter().filter(|overhead| overhead.phase == phase.number) {
             let _ = writeln!(page, "{}", overhead_line(overhead));
         }
-        let of_phase: Vec<Figures> = self.figures.iter().filter(|f| f.phase == phase.number).cloned().collect();
         for ratio in ratios::ratios(&of_phase) {
             let _ = writeln!(page, "{}", ratio.line());
         }
@@ -144,7 +139,7 @@ impl Measured {
     }
 
     fn outlier(&self, slow: &Outlier) -> Vec<String> {
-        let phase = self.phases.get(slow.phase).map_or("-", Phase::name);
+        let phase = self.phases.get(slow.phase).map_or("-", CampaignPhase::name);
         vec![
             format!("{:.3} s", slow.t),
             phase.to_owned(),
@@ -158,32 +153,9 @@ impl Measured {
     }
 }
 
-const HEADING: [(&str, Align); 13] = [
-    ("COUNTER", Align::Left),
-    ("READ BY", Align::Left),
-    ("ARRANGEMENT", Align::Left),
-    ("COUNT", Align::Right),
-    ("CYCLES", Align::Right),
-    ("MIN ns", Align::Right),
-    ("25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("95 %", Align::Right),
-    ("99 %", Align::Right),
-    ("99.9 %", Align::Right),
-    ("MAX", Align::Right),
-];
+const HEADING: &str = "COUNTER|READ BY|ARRANGEMENT|>COUNT|>CYCLES|>MIN ns|>25 %|>MEDIAN|>75 %|>95 %|>99 %|>99.9 %|>MAX";
 
-const OUTLIER_HEADING: [(&str, Align); 8] = [
-    ("AT", Align::Right),
-    ("PHASE", Align::Left),
-    ("CPU", Align::Right),
-    ("COUNTER", Align::Left),
-    ("READ BY", Align::Left),
-    ("ARRANGEMENT", Align::Left),
-    ("CYCLES", Align::Right),
-    ("ns", Align::Right),
-];
+const OUTLIER_HEADING: &str = ">AT|PHASE|>CPU|COUNTER|READ BY|ARRANGEMENT|>CYCLES|>ns";
 
 fn row(figures: &Figures) -> Vec<String> {
     let names = [text::printable(&figures.counter), text::printable(&figures.access), figures.arrangement.to_string()];

@@ -1,29 +1,23 @@
 //! `ffclock-lab counters` by itself: the inventory.
 
+use crate::GlobalOptions;
+use crate::columns::table;
 use crate::failure::Failure;
-use crate::text::{self, Align, printable};
-use crate::{Global, output};
+use crate::text::{self, printable};
 use ffclock_counters::handover::Handover;
 use ffclock_counters::inventory::{Inventory, Item, take};
 use std::fmt::Write;
 
 /// Prints the inventory of counters.
-pub(super) fn run(global: &Global) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions) -> Result<(), Failure> {
     let inventory = take();
-    if global.json { output::json(&inventory) } else { output::write(&page(&inventory)) }
+    global.answer(&inventory, || page(&inventory))
 }
 
-const HEADING: [(&str, Align); 6] = [
-    ("COUNTER", Align::Left),
-    ("BITS", Align::Right),
-    ("FREQUENCY", Align::Right),
-    ("KERNEL", Align::Left),
-    ("READ BY", Align::Left),
-    ("FREQUENCY FROM", Align::Left),
-];
+const HEADING: &str = "COUNTER|>BITS|>FREQUENCY|KERNEL|READ BY|FREQUENCY FROM";
 
 fn page(inventory: &Inventory) -> String {
-    let mut page = text::table(&HEADING, &inventory.counters.iter().map(row).collect::<Vec<_>>());
+    let mut page = table(HEADING, inventory.counters.iter().map(row));
     let mut line = |text: String| {
         let _ = writeln!(page, "{text}");
     };

@@ -2,36 +2,36 @@
 
 use crate::failure::Failure;
 use crate::files::in_the_way;
-use crate::{Global, output};
-use ffclock_counters::recording::{Recorded, Recorder, RecordingError, read};
+use crate::{GlobalOptions, output};
+use ffclock_counters::recording::{Recorded, RecordingError, RecordingWriter, read};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Where the records of one run go.
-pub(super) struct Record {
-    file: Option<(PathBuf, Recorder<BufWriter<File>>)>,
-    json: Option<Recorder<Vec<u8>>>,
+pub(super) struct RecordTarget {
+    file: Option<(PathBuf, RecordingWriter<BufWriter<File>>)>,
+    json: Option<RecordingWriter<Vec<u8>>>,
 }
 
-impl Record {
+impl RecordTarget {
     /// Begins to record what `instrument` measures.
     pub(super) fn begin(
-        global: &Global,
+        global: &GlobalOptions,
         path: Option<&Path>,
         instrument: &str,
         about: &impl Serialize,
     ) -> Result<Self, Failure> {
         let open = |path: &Path| -> Result<_, Failure> {
             let file = create(path)?;
-            let recorder =
-                Recorder::begin(BufWriter::new(file), instrument, about).map_err(|error| unwritable(path, &error))?;
+            let recorder = RecordingWriter::begin(BufWriter::new(file), instrument, about)
+                .map_err(|error| unwritable(path, &error))?;
             Ok((path.to_owned(), recorder))
         };
         let file = path.map(open).transpose()?;
-        let json = global.json.then(|| Recorder::begin(Vec::new(), instrument, about)).transpose()?;
-        let mut record = Record { file, json };
+        let json = global.json.then(|| RecordingWriter::begin(Vec::new(), instrument, about)).transpose()?;
+        let mut record = RecordTarget { file, json };
         record.pass_on()?;
         Ok(record)
     }
@@ -60,12 +60,14 @@ impl Record {
     }
 
     /// Ends the recording cleanly, even where an error ended the measurement: the records up to then are kept, with the
-    /// reason.
-    pub(super) fn conclude(mut self, ended: &Result<(), Failure>) -> Result<(), Failure> {
-        if let Err(failure) = ended {
+    /// reason. Prints the page where no JSON is printed, and returns how the measurement ended.
+    pub(super) fn conclude(mut self, ended: Result<(), Failure>, page: impl FnOnce() -> String) -> Result<(), Failure> {
+        if let Err(failure) = &ended {
             self.append(BROKEN, &Broken { reason: failure.to_string() })?;
         }
-        self.finish()
+        let is_json = self.json.is_some();
+        self.finish()?;
+        if is_json { ended } else { output::write(&page()).and(ended) }
     }
 
     /// Ends the recording cleanly.

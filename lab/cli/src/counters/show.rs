@@ -2,7 +2,7 @@
 
 use super::{clock, latency, record, stability};
 use crate::failure::Failure;
-use crate::{Global, output, text};
+use crate::{GlobalOptions, output, text};
 use std::path::PathBuf;
 
 /// Options of `ffclock-lab counters show`.
@@ -20,16 +20,16 @@ pub(super) struct Args {
 }
 
 /// Prints the tables of the recording.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let recorded = record::open(&args.recording)?;
     if global.json {
         return recorded.records.iter().try_for_each(output::json);
     }
     let failed = |error| Failure::from(format!("{} {error}", args.recording.display()));
     let page = match recorded.instrument.as_str() {
-        "latency" => latency::Measured::of(&recorded).map_err(failed)?.page(),
-        "clock" => clock::Measured::of(&recorded).map_err(failed)?.page(),
-        "stability" => stability::Measured::of(&recorded).map_err(failed)?.page(),
+        "latency" => latency::LatencyRun::of(&recorded).map_err(failed)?.page(),
+        "clock" => clock::ClockRun::of(&recorded).map_err(failed)?.page(),
+        "stability" => stability::StabilityRun::of(&recorded).map_err(failed)?.page(),
         "probe" => {
             return Err(format!(
                 "{0} is a recording of ffclock-lab probe: `ffclock-lab probe show {0}` prints it",

@@ -1,15 +1,16 @@
 //! `ffclock-lab counters stability`: how steadily counters run.
 
-use super::campaign::{Campaign, base_period, interval};
+use super::campaign::{CampaignOptions, base_period, interval};
 use super::conditions::Conditions;
-use super::record::Record;
+use super::record::RecordTarget;
+use crate::columns::table;
 use crate::failure::Failure;
-use crate::text::{self, Align};
-use crate::{Global, output};
-use ffclock_counters::campaign::{self, Course, Phase};
+use crate::{GlobalOptions, text};
+use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_counters::stability::{
-    About, Reference, Sample, Stability, Steadiness, analyse, check_file, points_of_file, with_reference,
+    CountersSample, Deviation, ReferenceClock, Stability, StabilityAbout, Steadiness, analyse, check_file,
+    points_of_file, with_reference,
 };
 use ffclock_counters::ways::one_for_each_counter;
 use ffclock_units::Span;
@@ -31,7 +32,7 @@ A file for --against must be there at the beginning and is read at the end: line
 a comma, and the time in s.")]
 pub(super) struct Args {
     #[command(flatten)]
-    campaign: Campaign,
+    campaign: CampaignOptions,
     /// How often to read the counters
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = interval)]
     every: Span,
@@ -60,13 +61,15 @@ impl FromStr for Against {
 }
 
 /// Reads the counters at even intervals, records the readings and prints the figures.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
     let failed = |error: &dyn std::fmt::Display| Failure::from(error.to_string());
     let reference = match &args.against {
-        Some(Against::Published) => Some(Reference::published(global.page.as_deref()).map_err(|error| failed(&error))?),
-        Some(Against::Device(path)) => Some(Reference::device(path).map_err(|error| failed(&error))?),
+        Some(Against::Published) => {
+            Some(ReferenceClock::published(global.page.as_deref()).map_err(|error| failed(&error))?)
+        }
+        Some(Against::Device(path)) => Some(ReferenceClock::device(path).map_err(|error| failed(&error))?),
         _ => None,
     };
     if let Some(Against::File(path)) = &args.against {
@@ -79,9 +82,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if let Some(Against::File(path)) = &args.against {
         about.reference = Some(path.display().to_string());
     }
-    let mut record = Record::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
+    let mut record = RecordTarget::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
     let mut samples = Vec::new();
-    let Course { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+    let CampaignCourse { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let sample = stability.sample(phase.number, t).map_err(|error| failed(&error))?;
         record.append("sample", &sample)?;
         samples.push(sample);
@@ -96,17 +99,13 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         _ => Ok(()),
     };
     let ended = ended.and(joined).and_then(|()| compared(&about, &samples));
-    let result = Measured::new(phases, &about, &samples);
+    let result = StabilityRun::new(phases, &about, &samples);
     record.extend("steadiness", &result.found)?;
-    record.conclude(&ended)?;
-    if !global.json {
-        output::write(&result.page())?;
-    }
-    ended
+    record.conclude(ended, || result.page())
 }
 
 /// Adds the points of a file; returns how many samples there were before.
-fn join(about: &About, samples: &mut Vec<Sample>, path: &Path) -> Result<usize, Failure> {
+fn join(about: &StabilityAbout, samples: &mut Vec<CountersSample>, path: &Path) -> Result<usize, Failure> {
     let points = points_of_file(path).map_err(|error| Failure::from(error.to_string()))?;
     let count = samples.len();
     *samples = with_reference(about, samples, &points);
@@ -114,7 +113,7 @@ fn join(about: &About, samples: &mut Vec<Sample>, path: &Path) -> Result<usize, 
 }
 
 /// A reference without samples is no reference, even where the counters could be compared with one another.
-fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
+fn compared(about: &StabilityAbout, samples: &[CountersSample]) -> Result<(), Failure> {
     let Some(reference) = &about.reference else { return Ok(()) };
     let count = samples.iter().filter(|sample| sample.reference.is_some()).count();
     if count >= 2 {
@@ -129,26 +128,25 @@ fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
 }
 
 /// The figures of a run.
-pub(super) struct Measured {
-    phases: Vec<Phase>,
+pub(super) struct StabilityRun {
+    phases: Vec<CampaignPhase>,
     found: Vec<Steadiness>,
 }
 
-impl Measured {
-    fn new(phases: Vec<Phase>, about: &About, samples: &[Sample]) -> Self {
+impl StabilityRun {
+    fn new(phases: Vec<CampaignPhase>, about: &StabilityAbout, samples: &[CountersSample]) -> Self {
         let found = analyse(about, samples).iter().map(|curve| curve.steadiness(&phases)).collect();
-        Measured { phases, found }
+        StabilityRun { phases, found }
     }
 
     /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
-        Ok(Measured { phases: recorded.all("phase")?, found: recorded.all("steadiness")? })
+        Ok(StabilityRun { phases: recorded.all("phase")?, found: recorded.all("steadiness")? })
     }
 
     /// The tables as text.
     pub(super) fn page(&self) -> String {
-        let rows: Vec<Vec<String>> = self.found.iter().flat_map(|found| self.rate_rows(found)).collect();
-        let mut page = text::table(&RATE_HEADING, &rows);
+        let mut page = table(RATE_HEADING, self.found.iter().flat_map(|found| self.rate_rows(found)));
         for found in &self.found {
             let _ = writeln!(
                 page,
@@ -156,13 +154,13 @@ impl Measured {
                 text::printable(&found.counter),
                 text::printable(&found.against)
             );
-            page += &text::table(&DEVIATION_HEADING, &deviation_rows(found));
+            page += &table(DEVIATION_HEADING, found.deviations.iter().map(deviation_row));
         }
         page
     }
 
     fn rate_rows(&self, found: &Steadiness) -> Vec<Vec<String>> {
-        let of_phase = |phase: &Phase| {
+        let of_phase = |phase: &CampaignPhase| {
             let rates = found.rates_ppm.get(phase.number).copied().flatten();
             let spread = |value: fn(&ffclock_statistics::Spread) -> f64| {
                 rates.as_ref().map_or("-".to_owned(), |rates| format!("{:+.4}", value(rates)))
@@ -183,31 +181,17 @@ impl Measured {
     }
 }
 
-const RATE_HEADING: [(&str, Align); 9] = [
-    ("COUNTER", Align::Left),
-    ("AGAINST", Align::Left),
-    ("PHASE", Align::Left),
-    ("MEAN ppm", Align::Right),
-    ("STRAY ppm", Align::Right),
-    ("IQR", Align::Right),
-    ("MIN", Align::Right),
-    ("MAX", Align::Right),
-    ("WIDTH ns", Align::Right),
-];
+const RATE_HEADING: &str = "COUNTER|AGAINST|PHASE|>MEAN ppm|>STRAY ppm|>IQR|>MIN|>MAX|>WIDTH ns";
 
-const DEVIATION_HEADING: [(&str, Align); 4] =
-    [("TAU s", Align::Right), ("ALLAN", Align::Right), ("MODIFIED", Align::Right), ("COUNT", Align::Right)];
+const DEVIATION_HEADING: &str = ">TAU s|>ALLAN|>MODIFIED|>COUNT";
 
-fn deviation_rows(found: &Steadiness) -> Vec<Vec<String>> {
-    let row = |deviation: &ffclock_counters::stability::Deviation| {
-        vec![
-            format!("{:.3}", deviation.tau_s),
-            format!("{:.3e}", deviation.adev),
-            deviation.mdev.map_or("-".to_owned(), |mdev| format!("{mdev:.3e}")),
-            deviation.count.to_string(),
-        ]
-    };
-    found.deviations.iter().map(row).collect()
+fn deviation_row(deviation: &Deviation) -> Vec<String> {
+    vec![
+        format!("{:.3}", deviation.tau_s),
+        format!("{:.3e}", deviation.adev),
+        deviation.mdev.map_or("-".to_owned(), |mdev| format!("{mdev:.3e}")),
+        deviation.count.to_string(),
+    ]
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::lab::link::{self, SERVER_ADDRESS};
-use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
-use ffclock_counters::campaign::{Load, Phase};
+use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
+use ffclock_counters::campaign::{CampaignPhase, Load};
 use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Span};
 use std::path::{Path, PathBuf};
@@ -24,19 +24,19 @@ const STEP: Duration = Duration::from_millis(20);
 const PORT: u16 = 9_009;
 
 /// The loads of a campaign.
-pub(super) struct Stress {
-    running: Vec<Running>,
+pub(super) struct StressLoads {
+    running: Vec<RunningLoad>,
     directory: Option<Directory>,
     cycle: Option<Cycle>,
 }
 
-enum Running {
-    Program(Program),
+enum RunningLoad {
+    Program(StressProgram),
     Namespace(Worker),
 }
 
 /// stress-ng, ended when dropped.
-struct Program(Child);
+struct StressProgram(Child);
 
 /// The machine warms and cools in turn.
 struct Cycle {
@@ -49,9 +49,9 @@ struct Cycle {
 /// Removed with everything in it.
 struct Directory(PathBuf);
 
-impl Stress {
+impl StressLoads {
     /// Checks that every load of `phases` can be had, so that none fails hours later.
-    pub(super) fn prepare(phases: &[Phase]) -> Result<Self, Failure> {
+    pub(super) fn prepare(phases: &[CampaignPhase]) -> Result<Self, Failure> {
         let loads: Vec<Load> = phases.iter().filter_map(|phase| phase.load).collect();
         if loads.iter().any(|load| *load != Load::Network) {
             let tried = Command::new(STRESS_NG).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -67,11 +67,11 @@ impl Stress {
             })?;
         }
         let directory = (!loads.is_empty()).then(Directory::create).transpose()?;
-        Ok(Stress { running: Vec::new(), directory, cycle: None })
+        Ok(StressLoads { running: Vec::new(), directory, cycle: None })
     }
 
     /// Ends what runs and starts the load of `phase`.
-    pub(super) fn change(&mut self, phase: &Phase) -> Result<(), Failure> {
+    pub(super) fn change(&mut self, phase: &CampaignPhase) -> Result<(), Failure> {
         self.cycle = None;
         self.running.clear();
         match (phase.load, &self.directory) {
@@ -123,11 +123,11 @@ impl Cycle {
     }
 }
 
-impl Running {
+impl RunningLoad {
     fn check(&mut self) -> Result<(), Failure> {
         match self {
-            Running::Namespace(worker) => worker.check_alive(),
-            Running::Program(Program(child)) => match child.try_wait()? {
+            RunningLoad::Namespace(worker) => worker.check_alive(),
+            RunningLoad::Program(StressProgram(child)) => match child.try_wait()? {
                 None => Ok(()),
                 Some(status) => {
                     Err(format!("{STRESS_NG} ended before its time: {status}; run it by hand to see why").into())
@@ -150,20 +150,20 @@ fn arguments(load: Load) -> &'static [&'static str] {
     }
 }
 
-fn program(load: Load, directory: &Path, seconds: f64) -> Result<Running, Failure> {
+fn program(load: Load, directory: &Path, seconds: f64) -> Result<RunningLoad, Failure> {
     let timeout = format!("{:.0}s", seconds + GRACE_S);
     let mut command = Command::new(SETPRIV);
     command.args(["--pdeathsig", "KILL", STRESS_NG, "--quiet", "--timeout", &timeout]).args(arguments(load));
     command.arg("--temp-path").arg(directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().map_err(|error| format!("{UNGUARDED} ({error})"))?;
-    Ok(Running::Program(Program(child)))
+    Ok(RunningLoad::Program(StressProgram(child)))
 }
 
-impl Drop for Program {
+impl Drop for StressProgram {
     /// stress-ng ends its own children when it is asked to end.
     fn drop(&mut self) {
-        let Program(child) = self;
+        let StressProgram(child) = self;
         let pid = rustix::process::Pid::from_child(child);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         for _ in 0..ENDING.as_millis() / STEP.as_millis() {
@@ -180,7 +180,7 @@ impl Drop for Program {
 
 /// Two namespaces, a link, a program that fills it, and one that captures every packet: the papers' tcpdump on a full
 /// hub.
-fn traffic(directory: &Path) -> Result<Vec<Running>, Failure> {
+fn traffic(directory: &Path) -> Result<Vec<RunningLoad>, Failure> {
     let ourselves = std::env::current_exe()?;
     let command = |words: &[&str]| -> Vec<String> {
         std::iter::once(ourselves.display().to_string()).chain(words.iter().map(|word| (*word).to_owned())).collect()
@@ -193,14 +193,14 @@ fn traffic(directory: &Path) -> Result<Vec<Running>, Failure> {
         .iter()
         .zip(&logs)
         .map(|((name, command), log)| {
-            Worker::prepare(&Task { name, command, log, rights: Rights::AllButTheClock }, Network::Own)
+            Worker::prepare(&Task { name, command, log, rights: WorkerRights::AllButTheClock }, WorkerNetwork::Own)
         })
         .collect::<Result<Vec<Worker>, Failure>>()?;
     if let [server, client] = workers.as_slice() {
         link::join(server, client)?;
     }
     workers.iter_mut().try_for_each(Worker::release)?;
-    Ok(workers.into_iter().map(Running::Namespace).collect())
+    Ok(workers.into_iter().map(RunningLoad::Namespace).collect())
 }
 
 const PREFIX: &str = "ffclock-stress-";
@@ -261,7 +261,7 @@ mod tests {
             return;
         }
         let phases = schedule(&[Load::Cpu], Span::from_secs(5));
-        let mut stress = Stress::prepare(&phases).unwrap();
+        let mut stress = StressLoads::prepare(&phases).unwrap();
         let directory = stress.directory.as_ref().unwrap().0.clone();
         stress.change(&phases[1]).unwrap();
         stress.keep().unwrap();

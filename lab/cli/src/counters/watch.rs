@@ -3,9 +3,9 @@
 use super::campaign::interval;
 use super::conditions::Conditions;
 use crate::failure::Failure;
-use crate::{Global, output, waiting_time};
+use crate::{GlobalOptions, waiting_time};
 use ffclock_counters::campaign::{self, schedule};
-use ffclock_counters::watching::{Finding, Watcher};
+use ffclock_counters::watching::{CounterFault, CounterWatcher};
 use ffclock_units::Span;
 
 /// Options of `ffclock-lab counters watch`.
@@ -27,11 +27,11 @@ pub(super) struct Args {
 }
 
 /// Watches until the time is up, and prints each finding.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let phases = schedule(&[], args.length.unwrap_or(Span::from_secs(366 * 86_400)));
     let mut conditions = Conditions::prepare(&phases)?;
-    let failed = |error: ffclock_counters::watching::WatchError| Failure::from(error.to_string());
-    let mut watcher = Watcher::start().map_err(failed)?;
+    let failed = |error: ffclock_counters::watching::CounterWatchError| Failure::from(error.to_string());
+    let mut watcher = CounterWatcher::start().map_err(failed)?;
     let (mut looks, mut findings) = (0_u64, 0_u64);
     let watched = campaign::run(&phases, args.every, &mut conditions, |_, t| {
         let found = watcher.look(t).map_err(failed)?;
@@ -41,18 +41,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     });
     drop(conditions);
     watched.ended?;
-    if global.json {
-        output::json(&serde_json::json!({ "record": "end", "looks": looks, "findings": findings }))?;
-    } else {
-        output::line(&format!("{looks} looks, {findings} findings"))?;
-    }
+    let end = serde_json::json!({ "record": "end", "looks": looks, "findings": findings });
+    global.answer(&end, || format!("{looks} looks, {findings} findings\n"))?;
     if findings == 0 { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 
-fn show(global: &Global, finding: &Finding) -> Result<(), Failure> {
-    if global.json {
-        return output::json(finding);
-    }
-    let Finding { t, counter, kind, evidence } = finding;
-    output::line(&format!("{t:9.3} s  {counter}  {kind}: {evidence}"))
+fn show(global: &GlobalOptions, finding: &CounterFault) -> Result<(), Failure> {
+    let CounterFault { t, counter, kind, evidence } = finding;
+    global.answer(finding, || format!("{t:9.3} s  {counter}  {kind}: {evidence}\n"))
 }

@@ -1,13 +1,13 @@
 //! Compares a published clock with the truth, at the very same counter reading.
 
-use super::stage::Reference;
+use super::stage::TruthSource;
 use ffclock_client::{Clock, Stamp};
 use ffclock_counter::{CounterId, read_narrowest};
 use ffclock_replay::{LiveRun, LiveSample};
 use ffclock_units::{Bound, ClockError, LeapTable, Moment, Rate, Ticks, Utc};
 
 /// A clock under observation.
-pub(super) struct Observed {
+pub(super) struct ObservedClock {
     clock: Clock,
     /// All comparisons so far.
     pub(super) run: LiveRun,
@@ -17,19 +17,19 @@ pub(super) struct Observed {
 const TRIES: usize = 5;
 
 /// The true time at a stamp, and the largest error of the comparison itself.
-struct Look {
+struct StampTruth {
     stamp: Stamp,
     truth: Moment<Utc>,
     width: Ticks,
 }
 
-impl Observed {
+impl ObservedClock {
     pub(super) fn new(name: &'static str, clock: Clock) -> Self {
-        Observed { clock, run: LiveRun { name, samples: Vec::new(), refused: 0 } }
+        ObservedClock { clock, run: LiveRun { name, samples: Vec::new(), refused: 0 } }
     }
 
     /// Takes one sample. Before the first estimate there is nothing to compare.
-    pub(super) fn sample(&mut self, t_s: f64, reference: &Reference) {
+    pub(super) fn sample(&mut self, t_s: f64, reference: &TruthSource) {
         let look = self.look(reference);
         let estimate = self.clock.snapshot().ok().and_then(|snapshot| snapshot.estimate());
         let (Ok(reading), Some(estimate)) = (self.clock.at(look.stamp), estimate) else {
@@ -49,17 +49,17 @@ impl Observed {
         });
     }
 
-    fn look(&self, reference: &Reference) -> Look {
+    fn look(&self, reference: &TruthSource) -> StampTruth {
         let stamp = self.clock.stamp();
         match reference {
-            Reference::Embedded(truth) => {
+            TruthSource::Embedded(truth) => {
                 let truth = LeapTable::built_in().utc_from_tai(truth.at(stamp.counter()));
-                Look { stamp, truth, width: Ticks::ZERO }
+                StampTruth { stamp, truth, width: Ticks::ZERO }
             }
-            Reference::SystemClock => {
+            TruthSource::SystemClock => {
                 let pair = read_narrowest(CounterId::CPU, TRIES, ffclock_sys::system_utc_now);
                 let stamp = Stamp::from_parts(pair.middle(), stamp.epoch());
-                Look { stamp, truth: pair.value, width: pair.width() }
+                StampTruth { stamp, truth: pair.value, width: pair.width() }
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::link::{self, Carrier};
 use crate::lab::truth::{Truth, as_arguments};
-use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
+use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
 use ffclock_estimator::Algorithm;
 use ffclock_units::{Moment, Mono, Period, Rate, Span};
 use std::fs;
@@ -11,42 +11,42 @@ use std::path::{Path, PathBuf};
 
 /// What the true time is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Reference {
+pub(super) enum TruthSource {
     /// A function of the raw counter, which the embedded server serves.
     Embedded(Truth),
     /// The system clock of this host, served by another program. Nothing adjusts it while the demo runs.
     SystemClock,
 }
 
-impl Reference {
+impl TruthSource {
     /// `period` / the true mean period - 1; `None` where the truth has no known rate.
     pub(super) fn rate_error(&self, period: Period) -> Option<Rate> {
         match self {
-            Reference::Embedded(truth) => Some(period.relative_to(truth.period)),
-            Reference::SystemClock => None,
+            TruthSource::Embedded(truth) => Some(period.relative_to(truth.period)),
+            TruthSource::SystemClock => None,
         }
     }
 }
 
 /// A daemon, by the place where it stamps its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stamps {
+pub(super) enum StampingDaemon {
     Kernel,
     User,
 }
 
-impl Stamps {
+impl StampingDaemon {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Stamps::Kernel => "kernel",
-            Stamps::User => "user",
+            StampingDaemon::Kernel => "kernel",
+            StampingDaemon::User => "user",
         }
     }
 }
 
 /// The program that serves the time.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Server {
+pub(super) enum ServerProgram {
     /// `ffclock-lab lab server`.
     Embedded,
     /// This chronyd.
@@ -55,30 +55,30 @@ pub(super) enum Server {
     Ntpd(PathBuf),
 }
 
-impl Server {
+impl ServerProgram {
     /// Above 1023 where the server has an option for it, so that it needs no privilege.
     fn port(&self) -> u16 {
         match self {
-            Server::Embedded | Server::Chronyd(_) => 11_123,
-            Server::Ntpd(_) => 123,
+            ServerProgram::Embedded | ServerProgram::Chronyd(_) => 11_123,
+            ServerProgram::Ntpd(_) => 123,
         }
     }
 
     /// Its name in messages.
     pub(super) fn description(&self) -> &'static str {
         match self {
-            Server::Embedded => "embedded reference server",
-            Server::Chronyd(_) => "chronyd as server, truth: the system clock",
-            Server::Ntpd(_) => "ntpsec's ntpd as server, truth: the system clock",
+            ServerProgram::Embedded => "embedded reference server",
+            ServerProgram::Chronyd(_) => "chronyd as server, truth: the system clock",
+            ServerProgram::Ntpd(_) => "ntpsec's ntpd as server, truth: the system clock",
         }
     }
 }
 
 /// The plan for one run.
-pub(super) struct Plan<'a> {
+pub(super) struct StagePlan<'a> {
     pub(super) directory: &'a Path,
-    pub(super) reference: Reference,
-    pub(super) server: Server,
+    pub(super) reference: TruthSource,
+    pub(super) server: ServerProgram,
     pub(super) estimator: Algorithm,
     pub(super) poll: Span,
 }
@@ -87,7 +87,7 @@ pub(super) struct Plan<'a> {
 const SERVER_START: std::time::Duration = std::time::Duration::from_millis(400);
 
 /// Everything that runs.
-pub(super) struct Stage {
+pub(super) struct DemoStage {
     server_command: Vec<String>,
     server_log: PathBuf,
     server: Option<Worker>,
@@ -95,15 +95,15 @@ pub(super) struct Stage {
     started: Moment<Mono>,
     directory: PathBuf,
     linked: bool,
-    rights: Rights,
+    rights: WorkerRights,
 }
 
-impl Stage {
+impl DemoStage {
     /// Starts the server, and a daemon for each kind of stamps.
-    pub(super) fn set(plan: &Plan<'_>) -> Result<Stage, Failure> {
+    pub(super) fn set(plan: &StagePlan<'_>) -> Result<DemoStage, Failure> {
         let linked = match namespaces_permitted() {
             Ok(()) => true,
-            Err(reason) if matches!(plan.server, Server::Ntpd(_)) => {
+            Err(reason) if matches!(plan.server, ServerProgram::Ntpd(_)) => {
                 return Err(format!("ntpd needs a network namespace of its own: {reason}").into());
             }
             Err(reason) => {
@@ -111,10 +111,10 @@ impl Stage {
                 false
             }
         };
-        let network = if linked { Network::Own } else { Network::Shared };
+        let network = if linked { WorkerNetwork::Own } else { WorkerNetwork::Shared };
         let address = if linked { link::SERVER_ADDRESS } else { "127.0.0.1" };
         let (server_command, rights) = server_command(plan, address)?;
-        let mut stage = Stage {
+        let mut stage = DemoStage {
             server_command,
             server_log: plan.directory.join("server.log"),
             server: None,
@@ -125,10 +125,10 @@ impl Stage {
             rights,
         };
         let mut server = Worker::prepare(&stage.server_task(), network)?;
-        let first = daemon_command(plan, Stamps::Kernel, address)?;
-        let second = daemon_command(plan, Stamps::User, address)?;
+        let first = daemon_command(plan, StampingDaemon::Kernel, address)?;
+        let second = daemon_command(plan, StampingDaemon::User, address)?;
         let log = stage.log("ffclockd-kernel");
-        let task = Task { name: "ffclockd", command: &first, log: &log, rights: Rights::None };
+        let task = Task { name: "ffclockd", command: &first, log: &log, rights: WorkerRights::None };
         let mut client = Worker::prepare(&task, network)?;
         if linked {
             link::join(&server, &client)?;
@@ -139,7 +139,7 @@ impl Stage {
         stage.started = ffclock_sys::mono_now();
         client.release()?;
         let log = stage.log("ffclockd-user");
-        let task = Task { name: "ffclockd with user stamps", command: &second, log: &log, rights: Rights::None };
+        let task = Task { name: "ffclockd with user stamps", command: &second, log: &log, rights: WorkerRights::None };
         let other = Worker::beside(&client, &task)?;
         stage.server = Some(server);
         stage.daemons = vec![client, other];
@@ -172,7 +172,7 @@ impl Stage {
         match &self.server {
             Some(server) if self.linked => link::set_carrier(server, Carrier::Up),
             _ => {
-                let mut server = Worker::prepare(&self.server_task(), Network::Shared)?;
+                let mut server = Worker::prepare(&self.server_task(), WorkerNetwork::Shared)?;
                 server.release()?;
                 self.server = Some(server);
                 Ok(())
@@ -214,16 +214,16 @@ impl Stage {
 }
 
 /// The page file of a daemon.
-pub(super) fn page_path(directory: &Path, stamps: Stamps) -> PathBuf {
+pub(super) fn page_path(directory: &Path, stamps: StampingDaemon) -> PathBuf {
     directory.join(format!("{}.page", stamps.name()))
 }
 
 /// The directory into which a daemon records its exchanges.
-pub(super) fn record_path(directory: &Path, stamps: Stamps) -> PathBuf {
+pub(super) fn record_path(directory: &Path, stamps: StampingDaemon) -> PathBuf {
     directory.join(format!("{}.recorded", stamps.name()))
 }
 
-fn daemon_command(plan: &Plan<'_>, stamps: Stamps, address: &str) -> Result<Vec<String>, Failure> {
+fn daemon_command(plan: &StagePlan<'_>, stamps: StampingDaemon, address: &str) -> Result<Vec<String>, Failure> {
     let name = stamps.name();
     let directory = plan.directory.display();
     let record = record_path(plan.directory, stamps);
@@ -243,24 +243,26 @@ fn daemon_command(plan: &Plan<'_>, stamps: Stamps, address: &str) -> Result<Vec<
     Ok(vec![program, "--config".to_owned(), path.display().to_string()])
 }
 
-fn server_command(plan: &Plan<'_>, address: &str) -> Result<(Vec<String>, Rights), Failure> {
+fn server_command(plan: &StagePlan<'_>, address: &str) -> Result<(Vec<String>, WorkerRights), Failure> {
     match (&plan.server, plan.reference) {
-        (Server::Chronyd(program), _) => Ok((chronyd_command(plan, program)?, Rights::AllButTheClock)),
-        (Server::Ntpd(program), _) => Ok((ntpd_command(plan, program)?, Rights::AllButTheClock)),
-        (Server::Embedded, Reference::Embedded(truth)) => {
+        (ServerProgram::Chronyd(program), _) => Ok((chronyd_command(plan, program)?, WorkerRights::AllButTheClock)),
+        (ServerProgram::Ntpd(program), _) => Ok((ntpd_command(plan, program)?, WorkerRights::AllButTheClock)),
+        (ServerProgram::Embedded, TruthSource::Embedded(truth)) => {
             let mut command = vec![sibling("ffclock-lab")?, "lab".to_owned(), "server".to_owned()];
             // Any address of its own namespace; on a shared network loopback alone.
             let listen = if address == "127.0.0.1" { address } else { "0.0.0.0" };
             command.extend(["--listen".to_owned(), format!("{listen}:{}", plan.server.port())]);
             command.extend(as_arguments(&truth));
-            Ok((command, Rights::None))
+            Ok((command, WorkerRights::None))
         }
-        (Server::Embedded, Reference::SystemClock) => Err("the embedded server serves a truth of its own".into()),
+        (ServerProgram::Embedded, TruthSource::SystemClock) => {
+            Err("the embedded server serves a truth of its own".into())
+        }
     }
 }
 
 /// A server's own directory, closed to others, as chronyd demands.
-fn server_directory(plan: &Plan<'_>, name: &str) -> Result<PathBuf, Failure> {
+fn server_directory(plan: &StagePlan<'_>, name: &str) -> Result<PathBuf, Failure> {
     use std::os::unix::fs::DirBuilderExt;
     let path = plan.directory.join(name);
     if !path.exists() {
@@ -269,7 +271,7 @@ fn server_directory(plan: &Plan<'_>, name: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-fn chronyd_command(plan: &Plan<'_>, program: &Path) -> Result<Vec<String>, Failure> {
+fn chronyd_command(plan: &StagePlan<'_>, program: &Path) -> Result<Vec<String>, Failure> {
     let run = server_directory(plan, "chrony")?;
     let configuration = run.join("chrony.conf");
     let text = format!(
@@ -282,7 +284,7 @@ fn chronyd_command(plan: &Plan<'_>, program: &Path) -> Result<Vec<String>, Failu
     Ok(words(program, &["-x", "-d", "-u", "root", "-f"], &configuration))
 }
 
-fn ntpd_command(plan: &Plan<'_>, program: &Path) -> Result<Vec<String>, Failure> {
+fn ntpd_command(plan: &StagePlan<'_>, program: &Path) -> Result<Vec<String>, Failure> {
     let configuration = server_directory(plan, "ntpsec")?.join("ntp.conf");
     // Its default limits would stop answering a client that polls faster than every two seconds.
     let text = "disable ntp\ntos orphan 3 orphanwait 1\nlimit average 1000 burst 1000\nrestrict default nomodify\n";

@@ -2,7 +2,7 @@
 
 use super::Generated;
 use crate::failure::Failure;
-use crate::{Cli, Public};
+use crate::{LabCli, Public};
 use clap::{Command, CommandFactory};
 use clap_mangen::roff::{Roff, bold, roman};
 use ffclock_daemon::arguments::Arguments;
@@ -16,16 +16,19 @@ const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 /// What a page belongs to.
 pub(super) const SOURCE: &str = concat!("ffclock ", env!("CARGO_PKG_VERSION"));
 
-/// The pages that those of the product refer to.
-const PRODUCT: &[(&str, &str)] = &[("ffclock", "1"), ("ffclockd", "8")];
-/// The pages that those of the laboratory refer to.
+/// The pages that that of the daemon refers to.
+const DAEMON: &[(&str, &str)] = &[("ffclockd.conf", "5"), ("ffclock", "1")];
+/// The pages that those of the product refer to, but for themselves.
+const PRODUCT: &[(&str, &str)] = &[("ffclock", "1"), ("ffclockd", "8"), ("ffclockd.conf", "5")];
+/// The pages that those of the laboratory refer to, but for themselves.
 const LABORATORY: &[(&str, &str)] = &[("ffclock-lab", "1"), ("ffclock", "1"), ("ffclockd", "8")];
 
 /// `ffclockd.8`, `ffclock.1`, `ffclock-lab.1` and a page for each subcommand and part of one but `help`, which needs
 /// none.
 pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
-    let mut files = vec![page(Arguments::command(), "8", PRODUCT)?];
-    for (whole, related) in [(whole(ffclock_cli::command()), PRODUCT), (whole(Cli::<Public>::command()), LABORATORY)] {
+    let mut files = vec![page(Arguments::command(), "8", DAEMON)?];
+    for (whole, related) in [(whole(ffclock_cli::command()), PRODUCT), (whole(LabCli::<Public>::command()), LABORATORY)]
+    {
         files.push(page(whole.clone(), "1", related)?);
         for subcommand in whole.get_subcommands() {
             files.push(page(subcommand.clone(), "1", related)?);
@@ -48,7 +51,8 @@ fn page(command: Command, section: &str, related: &[(&str, &str)]) -> Result<Gen
     let has_subcommands = command.has_subcommands();
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let page = clap_mangen::Man::new(command).section(section).date(NO_DATE).source(SOURCE).manual("ffclock");
-    let path = PathBuf::from("docs/man").join(page.get_filename());
+    let file = page.get_filename();
+    let path = PathBuf::from("docs/man").join(&file);
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;
@@ -61,7 +65,8 @@ fn page(command: Command, section: &str, related: &[(&str, &str)]) -> Result<Gen
     let mut rest = Roff::new();
     examples_section(&mut rest, &examples);
     rest.control("SH", ["SEE ALSO"]);
-    let names = related.iter().enumerate().flat_map(|(index, (name, section))| {
+    let others = related.iter().filter(|(name, section)| file != format!("{name}.{section}"));
+    let names = others.enumerate().flat_map(|(index, (name, section))| {
         let comma = if index > 0 { ", " } else { "" };
         [roman(comma), bold(*name), roman(format!("({section})"))]
     });
@@ -96,9 +101,30 @@ mod tests {
     }
 
     #[test]
+    fn pages_refer_to_pages_that_are_there_and_not_to_themselves() {
+        let pages: Vec<Generated> = pages().unwrap().into_iter().chain(super::super::configuration::files()).collect();
+        let files: Vec<String> =
+            pages.iter().map(|page| page.path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+        for (page, file) in pages.iter().zip(&files).filter(|(page, _)| page.path.starts_with("docs/man")) {
+            let text = String::from_utf8(page.text.clone()).unwrap();
+            let (_, references) = text.split_once("\"SEE ALSO\"\n").unwrap();
+            for reference in references.trim().replace("\\fB", "").replace("\\fR", "").replace("\\-", "-").split(", ") {
+                let named = reference.replace('(', ".").replace(')', "");
+                assert!(files.contains(&named) && named != *file, "{file}: {reference}");
+            }
+            assert_eq!(references.contains("ffclockd.conf"), file == "ffclockd.8" || is_of_product(file), "{file}");
+        }
+    }
+
+    /// The pages of `ffclock`.
+    fn is_of_product(file: &str) -> bool {
+        file.starts_with("ffclock") && !file.starts_with("ffclock-lab") && !file.starts_with("ffclockd")
+    }
+
+    #[test]
     fn every_command_has_an_example_of_itself() {
         let product = commands(&whole(ffclock_cli::command()), "ffclock");
-        let laboratory = commands(&whole(Cli::<Public>::command()), "ffclock-lab");
+        let laboratory = commands(&whole(LabCli::<Public>::command()), "ffclock-lab");
         let daemon = ("ffclockd".to_owned(), Arguments::command());
         let all: Vec<_> = product.into_iter().chain(laboratory).chain([daemon]).collect();
         assert!(all.len() > 30, "{}", all.len());

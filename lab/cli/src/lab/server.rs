@@ -35,23 +35,23 @@ pub(crate) struct Args {
     swing: Span,
     /// What to add to the truth from a time on, as SPAN@SECONDS since the origin: a server that goes wrong.
     #[arg(long, value_name = "SPAN@SECONDS", allow_hyphen_values = true)]
-    step: Option<Step>,
+    step: Option<ServerStep>,
 }
 
 /// A server that goes wrong by a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Step {
+struct ServerStep {
     by: Span,
     after: Span,
 }
 
-impl std::str::FromStr for Step {
+impl std::str::FromStr for ServerStep {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let (by, after) = text.split_once('@').ok_or("the form is SPAN@SECONDS, such as \"150 ms@30\"")?;
         let by = by.parse().map_err(|error: ffclock_units::ParseError| error.to_string())?;
         let seconds: f64 = after.parse().map_err(|_| "the seconds after @ are not a number".to_owned())?;
-        Ok(Step { by, after: Span::from_seconds(seconds) })
+        Ok(ServerStep { by, after: Span::from_seconds(seconds) })
     }
 }
 
@@ -63,7 +63,7 @@ const PRECISION: LogSeconds = LogSeconds::from_exponent(-30);
 
 struct ReferenceServer {
     truth: Truth,
-    step: Option<Step>,
+    step: Option<ServerStep>,
     leaps: LeapTable,
 }
 
@@ -133,10 +133,10 @@ mod tests {
 
     #[test]
     fn steps_are_written_as_span_at_seconds() {
-        let step: Step = "150 ms@30".parse().unwrap();
-        assert_eq!(step, Step { by: Span::from_millis(150), after: Span::from_secs(30) });
-        assert!("150 ms".parse::<Step>().is_err());
-        assert!("150@30".parse::<Step>().is_err());
-        assert!("1 s@soon".parse::<Step>().is_err());
+        let step: ServerStep = "150 ms@30".parse().unwrap();
+        assert_eq!(step, ServerStep { by: Span::from_millis(150), after: Span::from_secs(30) });
+        assert!("150 ms".parse::<ServerStep>().is_err());
+        assert!("150@30".parse::<ServerStep>().is_err());
+        assert!("1 s@soon".parse::<ServerStep>().is_err());
     }
 }

@@ -7,13 +7,13 @@
 use crate::failure::Failure;
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Where a worker's network lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Network {
+pub(crate) enum WorkerNetwork {
     /// In a namespace of the worker's own.
     Own,
     /// Where its parent's lies.
@@ -22,18 +22,18 @@ pub(crate) enum Network {
 
 /// What a worker may do to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rights {
+pub(crate) enum WorkerRights {
     /// Nothing that needs a capability.
     None,
     /// What a foreign daemon expects of root, except to set the clock.
     AllButTheClock,
 }
 
-impl Rights {
+impl WorkerRights {
     fn bounding_set(self) -> &'static str {
         match self {
-            Rights::None => "--bounding-set=-all",
-            Rights::AllButTheClock => "--bounding-set=-sys_time",
+            WorkerRights::None => "--bounding-set=-all",
+            WorkerRights::AllButTheClock => "--bounding-set=-sys_time",
         }
     }
 }
@@ -47,28 +47,24 @@ pub(crate) struct Task<'a> {
     /// Where its output goes.
     pub(crate) log: &'a Path,
     /// What it may do.
-    pub(crate) rights: Rights,
+    pub(crate) rights: WorkerRights,
 }
 
 /// A running child.
 pub(crate) struct Worker {
     child: Child,
     name: String,
-    network: Network,
+    network: WorkerNetwork,
+    log: PathBuf,
 }
 
 impl Worker {
     /// Prepares a task to run in its network; it starts when [`Worker::release`] is called. No worker may set the
     /// system clock, and each is killed when its parent dies.
-    pub(crate) fn prepare(task: &Task<'_>, network: Network) -> Result<Worker, Failure> {
-        let mut starter = Command::new("setpriv");
-        starter.args(["--pdeathsig", "KILL"]);
-        if network == Network::Own {
-            starter.args(["unshare", "--net"]);
-        }
-        starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
-        let mut worker = Worker::spawn(task, starter, network)?;
-        if network == Network::Own {
+    pub(crate) fn prepare(task: &Task<'_>, network: WorkerNetwork) -> Result<Worker, Failure> {
+        let entering: &[&str] = if network == WorkerNetwork::Own { &["unshare", "--net"] } else { &[] };
+        let mut worker = Worker::spawn(task, entering, network)?;
+        if network == WorkerNetwork::Own {
             wait_for_own_network(&mut worker.child, &worker.name)?;
         }
         Ok(worker)
@@ -76,24 +72,24 @@ impl Worker {
 
     /// Starts a task at once, in the network of a running worker.
     pub(crate) fn beside(host: &Worker, task: &Task<'_>) -> Result<Worker, Failure> {
-        let mut starter = Command::new("setpriv");
-        starter.args(["--pdeathsig", "KILL"]);
+        let pid = host.pid().to_string();
+        let own = ["nsenter", "--target", &pid, "--net"];
         // The shared network needs not be entered, and perhaps there is no right to.
-        if host.network == Network::Own {
-            starter.args(["nsenter", "--target", &host.pid().to_string(), "--net"]);
-        }
-        starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
-        let mut worker = Worker::spawn(task, starter, host.network)?;
+        let entering: &[&str] = if host.network == WorkerNetwork::Own { &own } else { &[] };
+        let mut worker = Worker::spawn(task, entering, host.network)?;
         worker.release()?;
         Ok(worker)
     }
 
-    fn spawn(task: &Task<'_>, mut starter: Command, network: Network) -> Result<Worker, Failure> {
+    fn spawn(task: &Task<'_>, entering: &[&str], network: WorkerNetwork) -> Result<Worker, Failure> {
+        let mut starter = Command::new("setpriv");
+        starter.args(["--pdeathsig", "KILL"]).args(entering);
+        starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
         let output = File::create(task.log).map_err(|error| format!("{}: {error}", task.log.display()))?;
         let errors = output.try_clone()?;
         starter.stdin(Stdio::piped()).stdout(output).stderr(errors);
         let child = starter.spawn().map_err(|error| format!("cannot start {}: setpriv: {error}", task.name))?;
-        Ok(Worker { child, name: task.name.to_owned(), network })
+        Ok(Worker { child, name: task.name.to_owned(), network, log: task.log.to_owned() })
     }
 
     /// Lets a prepared worker run.
@@ -111,8 +107,15 @@ impl Worker {
     pub(crate) fn check_alive(&mut self) -> Result<(), Failure> {
         match self.child.try_wait()? {
             None => Ok(()),
-            Some(status) => Err(format!("{} ended: {status}", self.name).into()),
+            Some(status) => Err(format!("{} ended: {status}{}", self.name, self.last_word()).into()),
         }
+    }
+
+    /// The last line of its output, where there is one: it mostly has the reason.
+    fn last_word(&self) -> String {
+        let output = fs::read_to_string(&self.log).unwrap_or_default();
+        let last = output.lines().rev().find(|line| !line.trim().is_empty());
+        last.map_or_else(String::new, |line| format!(" ({})", ffclock_cli::text::printable(line)))
     }
 }
 
@@ -164,7 +167,7 @@ impl Drop for Worker {
 }
 
 /// The shell script that waits for the word to go and then becomes the task.
-fn gate(rights: Rights) -> String {
+fn gate(rights: WorkerRights) -> String {
     let bounding_set = rights.bounding_set();
     format!("read -r go && exec setpriv --pdeathsig KILL {bounding_set} --inh-caps=-all \"$@\"")
 }

@@ -1,10 +1,9 @@
 //! `ffclock-lab probe advise`: where to stamp on this host.
 
-use super::answer::Answer;
-use super::run::{Course, Extras, measure};
+use super::answer::ProbeAnswer;
+use super::run::{RunExtras, TrafficOptions, measure};
 use crate::failure::Failure;
-use crate::text;
-use crate::{Global, output};
+use crate::{GlobalOptions, text};
 use ffclock_probe::advice::{Advice, advise};
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,7 +20,7 @@ Answers from a fresh run, or from a record of one. Exit code: 0 with an answer, 
 advised, or the best two cannot be distinguished.")]
 pub(super) struct Args {
     #[command(flatten)]
-    course: Course,
+    course: TrafficOptions,
     /// Judge this record instead of measuring
     // In the group of what says where packets go: one of them must be given.
     #[arg(long, value_name = "RECORD", group = "Target")]
@@ -29,18 +28,14 @@ pub(super) struct Args {
 }
 
 /// Measures or reads, and judges.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let answer = match &args.from {
-        Some(record) => Answer::recorded(record)?,
+        Some(record) => ProbeAnswer::recorded(record)?,
         // A program that follows the advice does not pass a second probe at each place.
-        None => measure(&args.course.without_ebpf(), Extras::default())?.answer(),
+        None => measure(&args.course.without_ebpf(), RunExtras::default())?.answer(),
     };
     let advice = advise(&answer.digest(), &answer.unavailable());
-    if global.json {
-        output::json(&json!({ "about": answer.about, "advice": advice }))?;
-    } else {
-        output::write(&page(&advice))?;
-    }
+    global.answer(&json!({ "about": answer.about, "advice": advice }), || page(&advice))?;
     if advice.location.is_some() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 

@@ -1,9 +1,9 @@
 //! What a run says, fresh or from a record: tables, or JSON.
 
-use super::run::Measured;
+use super::run::MeasuredPhase;
 use super::table;
 use crate::failure::Failure;
-use crate::{Global, output};
+use crate::{GlobalOptions, output};
 use ffclock_probe::digest::Digest;
 use ffclock_probe::effect::Effect;
 use ffclock_probe::findings::Findings;
@@ -13,23 +13,23 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A run as `run`, `show` and `advise` look at it.
-pub(super) struct Answer {
+pub(super) struct ProbeAnswer {
     pub(super) about: Value,
-    pub(super) phases: Vec<Measured>,
+    pub(super) phases: Vec<MeasuredPhase>,
     /// What the probes cost, where that was measured; a record does not keep it.
     pub(super) effect: Option<Effect>,
 }
 
-impl Answer {
+impl ProbeAnswer {
     /// The answer of a record file.
     pub(super) fn recorded(path: &Path) -> Result<Self, Failure> {
-        Ok(Answer::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
+        Ok(ProbeAnswer::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
     }
 
     /// The answer of a record that is read already.
     pub(super) fn of(record: ProbeRecord) -> Self {
         let ProbeRecord { about, period, phases } = record;
-        let measured = phases.into_iter().map(|phase| Measured {
+        let measured = phases.into_iter().map(|phase| MeasuredPhase {
             findings: Findings::of(&phase.passages, period),
             phase: phase.phase,
             counts: phase.counts,
@@ -38,7 +38,7 @@ impl Answer {
             methods: phase.methods,
             corrected: Vec::new(),
         });
-        Answer { about, phases: measured.collect(), effect: None }
+        ProbeAnswer { about, phases: measured.collect(), effect: None }
     }
 
     /// The phases by load.
@@ -55,7 +55,7 @@ impl Answer {
     }
 
     /// Prints tables or JSON.
-    pub(super) fn print(&self, global: &Global) -> Result<(), Failure> {
+    pub(super) fn print(&self, global: &GlobalOptions) -> Result<(), Failure> {
         let claims = paper::claims(&self.digest());
         if global.json {
             return output::json(&json!({

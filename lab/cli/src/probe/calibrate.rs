@@ -1,14 +1,14 @@
 //! `ffclock-lab probe calibrate`: the host's own delays, for the daemon to take off its stamps.
 
 use super::own;
-use super::run::{Course, Extras, Measured, measure};
+use super::run::{MeasuredPhase, RunExtras, TrafficOptions, measure};
+use crate::columns::{table, us};
 use crate::failure::Failure;
-use crate::text::{self, Align};
-use crate::{Global, output, waiting_time};
+use crate::{GlobalOptions, output, waiting_time};
 use ffclock_control::calibration::{Calibration, CalibrationError, Entry, Subject, Taken};
 use ffclock_probe::findings::{Asymmetry, Plausibility};
 use ffclock_probe::own::delays::Purpose;
-use ffclock_probe::site::{Location, Site};
+use ffclock_probe::site::{Site, TimestampingLocation};
 use ffclock_units::Span;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ counted as doubt.")]
 #[command(mut_arg("rate", |rate| rate.default_value("8")), mut_arg("packets", |packets| packets.default_value("1000")))]
 pub(super) struct Args {
     #[command(flatten)]
-    course: Course,
+    course: TrafficOptions,
     /// Where the calibration is kept
     #[arg(long, value_name = "FILE", default_value = "/var/lib/ffclock/calibration.json")]
     file: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct Args {
 }
 
 /// Measures and writes.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     // What cannot be written should not be measured for minutes first.
     if args.check {
         return check(global, args);
@@ -71,11 +71,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if global.json {
         return own.map_or_else(|| output::json(&entries), |own| output::json(&[own]));
     }
-    let rows: Vec<_> = entries.iter().map(row).collect();
     let rests_on = own.map_or_else(String::new, |own| own::rests_on(&own) + "\n");
     output::write(&format!(
         "{}\n{rests_on}written to {}; ffclockd uses it with asymmetry = \"calibrated\" from its next start\n",
-        text::table(&HEADING, &rows),
+        table(HEADING, entries.iter().map(row)),
         args.file.display()
     ))
 }
@@ -90,7 +89,7 @@ fn probe_writing(file: &Path) -> std::io::Result<()> {
 /// What test packets say.
 fn by_test_packets(args: &Args) -> Result<Vec<Entry>, Failure> {
     // The daemon's packets will pass no other probe than the tracing at the boundary.
-    let whole = measure(&args.course.at_boundary(), Extras::default())?;
+    let whole = measure(&args.course.at_boundary(), RunExtras::default())?;
     let subject = Subject::here(&whole.way.device);
     let mut entries: Vec<Entry> = Vec::new();
     for phase in &whole.phases {
@@ -102,10 +101,10 @@ fn by_test_packets(args: &Args) -> Result<Vec<Entry>, Failure> {
 }
 
 /// What the daemon's clock is off by for the host's delays.
-fn check(global: &Global, args: &Args) -> Result<(), Failure> {
+fn check(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let Some(recording) = &args.own else { return Err(Failure::usage("--check is about --own")) };
     let figures = own::measure(recording, args.course.device(), args.length, Purpose::Check)?.figures();
-    if global.json { output::json(&figures) } else { output::write(&own::table(&figures)) }
+    global.answer(&figures, || own::table(&figures))
 }
 
 fn read(args: &Args) -> Result<Calibration, Failure> {
@@ -117,13 +116,13 @@ fn read(args: &Args) -> Result<Calibration, Failure> {
 }
 
 /// What one phase says about the locations that the daemon stamps at.
-fn of_phase(subject: &Subject, measured: &Measured) -> Result<Vec<Entry>, Failure> {
+fn of_phase(subject: &Subject, measured: &MeasuredPhase) -> Result<Vec<Entry>, Failure> {
     let findings = &measured.findings;
     if findings.reference != (Site::DriverOut, Site::DriverIn) {
         let reasons = measured.unavailable.join("; ");
         return Err(format!("the boundary to the driver cannot be seen, so nothing is calibrated ({reasons})").into());
     }
-    let wanted = [(Location::User, Taken::User), (Location::Socket, Taken::Kernel)];
+    let wanted = [(TimestampingLocation::User, Taken::User), (TimestampingLocation::Socket, Taken::Kernel)];
     let entries = wanted.into_iter().filter_map(|(location, taken)| {
         let found = findings.asymmetries.iter().find(|one| one.location == location)?;
         (found.verdict != Plausibility::CausalityFault).then(|| entry(subject, taken, found, measured))
@@ -146,7 +145,7 @@ fn join(entries: &mut Vec<Entry>, next: Entry) {
     }
 }
 
-fn entry(subject: &Subject, location: Taken, found: &Asymmetry, measured: &Measured) -> Entry {
+fn entry(subject: &Subject, location: Taken, found: &Asymmetry, measured: &MeasuredPhase) -> Entry {
     Entry {
         subject: subject.clone(),
         location,
@@ -160,17 +159,9 @@ fn entry(subject: &Subject, location: Taken, found: &Asymmetry, measured: &Measu
     }
 }
 
-const HEADING: [(&str, Align); 6] = [
-    ("LOCATION", Align::Left),
-    ("LOAD", Align::Left),
-    ("OUT (us)", Align::Right),
-    ("IN (us)", Align::Right),
-    ("ASYMMETRY (us)", Align::Right),
-    ("UNCERTAINTY (us)", Align::Right),
-];
+const HEADING: &str = "LOCATION|LOAD|>OUT (us)|>IN (us)|>ASYMMETRY (us)|>UNCERTAINTY (us)";
 
 fn row(entry: &Entry) -> Vec<String> {
-    let us = |ns: f64| format!("{:.2}", ns / 1e3);
     vec![
         entry.location.name().to_owned(),
         entry.load.clone(),

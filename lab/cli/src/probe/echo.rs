@@ -1,8 +1,8 @@
 //! `ffclock-lab probe echo`: the other end.
 
 use crate::failure::Failure;
-use crate::{Global, output};
-use ffclock_probe::echo::Echo;
+use crate::{GlobalOptions, output};
+use ffclock_probe::echo::{Answered, EchoServer};
 use ffclock_sys::{Interest, Signal, Signals, poll};
 use serde_json::json;
 use std::net::SocketAddr;
@@ -27,8 +27,8 @@ pub(super) struct Args {
 }
 
 /// Answers until a signal ends it.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let echo = Echo::bind(args.listen).map_err(|error| format!("cannot listen on {}: {error}", args.listen))?;
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
+    let echo = EchoServer::bind(args.listen).map_err(|error| format!("cannot listen on {}: {error}", args.listen))?;
     let address = echo.address()?;
     let mut signals = Signals::install()?;
     if !global.json {
@@ -50,8 +50,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         server.join()
     });
     let answered = answered.map_err(|_| Failure::from("the echo server ended unexpectedly".to_owned()))??;
-    if global.json {
-        return output::json(&json!({ "answered": answered.answered, "ignored": answered.ignored }));
-    }
-    output::line(&format!("answered {} packets, ignored {}", answered.answered, answered.ignored))
+    let Answered { answered, ignored } = answered;
+    global.answer(&json!({ "answered": answered, "ignored": ignored }), || {
+        format!("answered {answered} packets, ignored {ignored}\n")
+    })
 }

@@ -1,35 +1,25 @@
 //! The table that compares the two ways to take kernel stamps.
 
-use crate::text::{self, Align};
-use ffclock_probe::agreement::Agreement;
+use super::table::way;
+use crate::columns::{table, us};
+use ffclock_probe::agreement::MethodAgreement;
 use ffclock_probe::effect::Effect;
 use ffclock_probe::kind::ProbeKind;
 use ffclock_probe::pairs::MappingError;
-use ffclock_probe::payload::Direction;
 use std::fmt::Write;
 
 /// The goal of the instrument [ns].
 const GOAL_NS: f64 = 200.0;
 
-const HEADING: [(&str, Align); 9] = [
-    ("WAY", Align::Left),
-    ("LOCATION", Align::Left),
-    ("PACKETS", Align::Right),
-    ("TRACING", Align::Right),
-    ("EBPF", Align::Right),
-    ("EBPF - TRACING: 25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("99 %", Align::Right),
-];
+const HEADING: &str = "WAY|LOCATION|>PACKETS|>TRACING|>EBPF|>EBPF - TRACING: 25 %|>MEDIAN|>75 %|>99 %";
 
 /// Nothing where there is nothing to compare.
-pub(super) fn text(agreements: &[Agreement], mapping: Option<MappingError>, effect: Option<&Effect>) -> String {
+pub(super) fn text(agreements: &[MethodAgreement], mapping: Option<MappingError>, effect: Option<&Effect>) -> String {
     let Some(mapping) = mapping.filter(|_| !agreements.is_empty()) else { return String::new() };
     let mut page = String::from(
         "\nthe same packets by both methods: medians from user space to the location and back (us), differences (ns)\n",
     );
-    page += &text::table(&HEADING, &agreements.iter().map(row).collect::<Vec<_>>());
+    page += &table(HEADING, agreements.iter().map(row));
     let _ = writeln!(page, "\n{}", verdict(agreements));
     if let Some(cost_ns) = effect.map(|effect| effect.cost_ns(ProbeKind::Tracing)) {
         let rest = widest(agreements.iter().map(|one| one.difference_ns.median - cost_ns));
@@ -47,7 +37,7 @@ pub(super) fn text(agreements: &[Agreement], mapping: Option<MappingError>, effe
     page
 }
 
-fn verdict(agreements: &[Agreement]) -> String {
+fn verdict(agreements: &[MethodAgreement]) -> String {
     let widest = widest(agreements.iter().map(|one| one.difference_ns.median));
     format!(
         "the methods {} within {widest:.0} ns in the median (goal {GOAL_NS:.0}); at each place tracing stamps first, and its own cost is in \
@@ -64,13 +54,8 @@ fn judge(widest: f64) -> &'static str {
     if widest.abs() <= GOAL_NS { "agree" } else { "differ" }
 }
 
-fn row(one: &Agreement) -> Vec<String> {
-    let way = match one.site.direction() {
-        Direction::Outgoing => "out",
-        Direction::Incoming => "in",
-    };
-    let us = |ns: f64| format!("{:.2}", ns / 1e3);
-    let mut row = vec![way.to_owned(), one.site.name().to_owned(), one.count.to_string()];
+fn row(one: &MethodAgreement) -> Vec<String> {
+    let mut row = vec![way(one.site.direction()), one.site.name().to_owned(), one.count.to_string()];
     row.extend([us(one.tracing_ns), us(one.ebpf_ns)]);
     let difference = &one.difference_ns;
     row.extend([difference.p25, difference.median, difference.p75, difference.p99].map(|ns| format!("{ns:.0}")));

@@ -3,7 +3,7 @@
 use super::echo::PORT;
 use crate::failure::Failure;
 use crate::lab::link::{self, CLIENT_END, SERVER_ADDRESS};
-use crate::lab::worker::{Network, Rights, Task, Worker, run};
+use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, run};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,55 +13,55 @@ use std::time::Duration;
 const ECHO_START: Duration = Duration::from_millis(300);
 
 /// Where packets go, and what was made for it.
-pub(super) struct Way {
+pub(super) struct TestPath {
     pub(super) to: SocketAddr,
     pub(super) device: String,
     /// What it is, for people.
     pub(super) description: String,
-    _echo: Option<Echo>,
+    _echo: Option<EchoWorker>,
 }
 
 /// An echo server of our own, ended when dropped, and its log.
-struct Echo {
+struct EchoWorker {
     _worker: Worker,
     log: PathBuf,
 }
 
-impl Drop for Echo {
+impl Drop for EchoWorker {
     fn drop(&mut self) {
         // What is left behind lies in the directory for temporary files.
         let _ = std::fs::remove_file(&self.log);
     }
 }
 
-impl Way {
+impl TestPath {
     /// To an echo server on the network that there is.
-    pub(super) fn to(address: SocketAddr, device: Option<&str>) -> Result<Way, Failure> {
+    pub(super) fn to(address: SocketAddr, device: Option<&str>) -> Result<TestPath, Failure> {
         let device = device.map_or_else(|| device_towards(address.ip()), |device| Ok(device.to_owned()))?;
         let description = format!("to {address} over {device}");
-        Ok(Way { to: address, device, description, _echo: None })
+        Ok(TestPath { to: address, device, description, _echo: None })
     }
 
     /// To an echo server in a network namespace of its own, over a virtual Ethernet link. This process moves into
     /// another namespace, so that nothing of the host's network is touched; both end with their processes.
-    pub(super) fn own() -> Result<Way, Failure> {
+    pub(super) fn own() -> Result<TestPath, Failure> {
         let permitted = ffclock_probe::enter_own_network();
         permitted.map_err(|error| format!("cannot make a network namespace: {error}; run as root, or use --to"))?;
         let program = std::env::current_exe()?.display().to_string();
         let command: Vec<String> =
             [program.as_str(), "probe", "echo", "--listen", &format!("0.0.0.0:{PORT}")].map(str::to_owned).into();
         let log = std::env::temp_dir().join(format!("ffclock-echo-{}.log", std::process::id()));
-        let task = Task { name: "the echo server", command: &command, log: &log, rights: Rights::None };
-        let mut worker = Worker::prepare(&task, Network::Own)?;
+        let task = Task { name: "the echo server", command: &command, log: &log, rights: WorkerRights::None };
+        let mut worker = Worker::prepare(&task, WorkerNetwork::Own)?;
         link::join_processes(worker.pid(), std::process::id())?;
         worker.release()?;
         std::thread::sleep(ECHO_START);
         worker.check_alive()?;
-        Ok(Way {
+        Ok(TestPath {
             to: SocketAddr::new(SERVER_ADDRESS.parse().map_err(|_| "no address".to_owned())?, PORT),
             device: CLIENT_END.to_owned(),
             description: "between two network namespaces joined by veth".to_owned(),
-            _echo: Some(Echo { _worker: worker, log }),
+            _echo: Some(EchoWorker { _worker: worker, log }),
         })
     }
 }

@@ -1,17 +1,16 @@
 //! The host's delays of the daemon's own packets: looks at the boundary to the driver while the daemon records, and
 //! shows what its exchanges say.
 
+use crate::columns::{self, us};
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
-use crate::text::{self, Align};
-use ffclock_counters::campaign::{Surroundings, schedule};
 use ffclock_probe::own::boundary::{Boundary, Crossings, StampPlace};
-use ffclock_probe::own::delays::{Calibrated, HostDelayFigures, HostDelays, Joined, Look, Purpose};
+use ffclock_probe::own::delays::{BoundaryLook, Calibrated, HostDelayFigures, HostDelays, JoinedExchange, Purpose};
 use ffclock_probe::own::recording::DaemonRecording;
 use ffclock_statistics::Spread;
-use ffclock_sys::mono_now;
 use ffclock_units::{Exchange, Span, StampLocation};
 use std::fmt::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Between two looks at the kernel's buffers: seldom, as a look keeps a processor awake.
@@ -40,9 +39,11 @@ pub(super) fn measure(
         let is_program = [exchange.sent, exchange.received].iter().all(|one| one.location == StampLocation::User);
         if is_program && !is_calibrated { StampPlace::Program } else { StampPlace::Either }
     };
-    let join = |exchange: &Exchange| Joined { exchange: *exchange, crossed: crossings.of(exchange, place(exchange)) };
-    let joined: Vec<Joined> = recorded.exchanges.iter().map(join).collect();
-    let look = Look { device, is_calibrated, events_lost: crossings.lost(), rows_unreadable: recorded.unreadable };
+    let join =
+        |exchange: &Exchange| JoinedExchange { exchange: *exchange, crossed: crossings.of(exchange, place(exchange)) };
+    let joined: Vec<JoinedExchange> = recorded.exchanges.iter().map(join).collect();
+    let look =
+        BoundaryLook { device, is_calibrated, events_lost: crossings.lost(), rows_unreadable: recorded.unreadable };
     let delays = HostDelays::of(&joined, period, look);
     delays.check(recording.path(), purpose).map_err(in_words)?;
     Ok(delays)
@@ -59,48 +60,23 @@ fn device_of(recording: &DaemonRecording) -> Result<String, Failure> {
 }
 
 fn look(mut boundary: Boundary, length: Span, purpose: Purpose) -> Result<Crossings, Failure> {
-    let phases = schedule(&[], length);
-    let mut conditions = Conditions::prepare(&phases)?;
-    conditions.enter(&phases[0])?;
     let failed = |error: std::io::Error| Failure::from(format!("cannot read the kernel's events: {error}"));
-    let (begin, length) = (mono_now(), length.as_seconds());
-    loop {
-        boundary.look().map_err(failed)?;
-        let passed = (mono_now() - begin).as_seconds();
-        if conditions.wait(mono_now() + EVERY, (passed / length).min(1.0))?.is_break() {
-            if purpose == Purpose::Calibration {
-                return Err("interrupted: nothing is written".into());
-            }
-            break;
-        }
-        if passed >= length {
-            break;
-        }
+    let look = || boundary.look().map(ControlFlow::Continue).map_err(failed);
+    if Conditions::look_for(length, EVERY, look)?.is_break() && purpose == Purpose::Calibration {
+        return Err("interrupted: nothing is written".into());
     }
     boundary.finish().map_err(failed)
 }
 
-fn us(ns: f64) -> String {
-    format!("{:.2}", ns / 1e3)
-}
-
 /// The figures for people.
 pub(super) fn table(figures: &HostDelayFigures) -> String {
-    const HEADING: [(&str, Align); 6] = [
-        ("WAY", Align::Left),
-        ("MIN (us)", Align::Right),
-        ("EDGE (us)", Align::Right),
-        ("MEDIAN (us)", Align::Right),
-        ("75 % (us)", Align::Right),
-        ("99 % (us)", Align::Right),
-    ];
+    const HEADING: &str = "WAY|>MIN (us)|>EDGE (us)|>MEDIAN (us)|>75 % (us)|>99 % (us)";
     let row = |way: &str, spread: Option<Spread>, least: Option<f64>, edge: Option<f64>| {
         let spread = spread?;
         Some([way.to_owned(), us(least?), us(edge?), us(spread.median), us(spread.p75), us(spread.p99)].to_vec())
     };
     let (least, edges) = (figures.least_ns.unzip(), figures.edges_ns.unzip());
     let ways = [row("out", figures.out_ns, least.0, edges.0), row("in", figures.in_ns, least.1, edges.1)];
-    let rows: Vec<_> = ways.into_iter().flatten().collect();
     let moved = if figures.is_calibrated { ", moved by the calibration" } else { "" };
     let mut page = format!(
         "{} exchanges over {}, {} stamps{moved}, against the driver ({} left out as uncertain, {} events lost, {} rows \
@@ -111,7 +87,7 @@ pub(super) fn table(figures: &HostDelayFigures) -> String {
         figures.left_out,
         figures.events_lost,
         figures.rows_unreadable,
-        text::table(&HEADING, &rows)
+        columns::table(HEADING, ways.into_iter().flatten())
     );
     if let Some(bias_ns) = figures.bias_ns {
         let _ = writeln!(page, "\nfor the host's delays the clock is {} us off (ahead where positive)", us(bias_ns));

@@ -1,29 +1,15 @@
 //! The tables of the probe effect.
 
-use crate::text::{self, Align};
+use super::table::way;
+use crate::columns::{table, us};
 use ffclock_probe::effect::{Corrected, Effect, Level};
 use ffclock_probe::kind::ProbeKind;
-use ffclock_probe::payload::Direction;
 use std::fmt::Write;
 
-const LEVELS: [(&str, Align); 7] = [
-    ("PROBES", Align::Right),
-    ("ADDED", Align::Left),
-    ("USER TO DRIVER (us)", Align::Right),
-    ("DRIVER TO USER (us)", Align::Right),
-    ("ONE SEND (us)", Align::Right),
-    ("COST OF THE ADDED (ns)", Align::Right),
-    ("95 % INTERVAL", Align::Right),
-];
+const LEVELS: &str =
+    ">PROBES|ADDED|>USER TO DRIVER (us)|>DRIVER TO USER (us)|>ONE SEND (us)|>COST OF THE ADDED (ns)|>95 % INTERVAL";
 
-const CORRECTED: [(&str, Align); 6] = [
-    ("WAY", Align::Left),
-    ("LOCATION", Align::Left),
-    ("MEDIAN", Align::Right),
-    ("PROBES BETWEEN", Align::Right),
-    ("THEIR COST", Align::Right),
-    ("CORRECTED", Align::Right),
-];
+const CORRECTED: &str = "WAY|LOCATION|>MEDIAN|>PROBES BETWEEN|>THEIR COST|>CORRECTED";
 /// The goal of the instrument for one probe [ns].
 const GOAL_NS: f64 = 200.0;
 
@@ -33,7 +19,7 @@ pub(super) fn text(effect: &Effect) -> String {
         "\nprobe effect: medians with 0, 1, 2, ... probes between user space and the driver, {} rounds; costs by the wall time of sends\n",
         effect.rounds
     );
-    page += &text::table(&LEVELS, &effect.levels.iter().map(level_row).collect::<Vec<_>>());
+    page += &table(LEVELS, effect.levels.iter().map(level_row));
     for kind in [ProbeKind::Tracing, ProbeKind::Ebpf] {
         let Some(cost) = effect.levels.iter().find(|level| level.added == Some(kind)).and_then(|level| level.cost)
         else {
@@ -43,10 +29,6 @@ pub(super) fn text(effect: &Effect) -> String {
         let _ = writeln!(page, "one {}: {:.0} ns, {verdict} {GOAL_NS:.0}", kind.name(), cost.median_ns);
     }
     page
-}
-
-fn us(ns: f64) -> String {
-    format!("{:.2}", ns / 1e3)
 }
 
 fn level_row(level: &Level) -> Vec<String> {
@@ -69,19 +51,15 @@ pub(super) fn corrected(corrected: &[Corrected]) -> String {
     if corrected.is_empty() {
         return String::new();
     }
-    let rows: Vec<_> = corrected.iter().map(corrected_row).collect();
     format!(
         "\nmedian delays without what the probes between a location and the driver cost (us)\n{}",
-        text::table(&CORRECTED, &rows)
+        table(CORRECTED, corrected.iter().map(corrected_row))
     )
 }
 
 fn corrected_row(one: &Corrected) -> Vec<String> {
-    let way = match one.site.direction() {
-        Direction::Outgoing => "out",
-        Direction::Incoming => "in",
-    };
-    let mut row = vec![way.to_owned(), one.site.name().to_owned(), us(one.median_ns), one.probes.to_string()];
+    let mut row =
+        vec![way(one.site.direction()), one.site.name().to_owned(), us(one.median_ns), one.probes.to_string()];
     row.extend([one.cost_ns, one.corrected_ns].map(us));
     row
 }

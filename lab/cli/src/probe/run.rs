@@ -1,20 +1,20 @@
 //! `ffclock-lab probe run`: test packets, stamped at every location.
 
-use super::answer::Answer;
+use super::answer::ProbeAnswer;
 use super::echo::PORT;
-use super::network::Way;
+use super::network::TestPath;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
-use crate::{Global, waiting_time};
+use crate::{GlobalOptions, waiting_time};
 use ffclock_control::calibration::Subject;
 use ffclock_counter::{CounterId, nominal};
-use ffclock_counters::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
+use ffclock_counters::campaign::{CampaignPhase, Load, Surroundings, UnknownLoad, schedule};
 use ffclock_probe::agreement::Methods;
 use ffclock_probe::effect::{self, Corrected, Effect};
 use ffclock_probe::findings::Findings;
-use ffclock_probe::outcome::{Counts, Outcome};
+use ffclock_probe::outcome::{PacketCounts, ProbeOutcome};
 use ffclock_probe::payload::Lengths;
-use ffclock_probe::plan::{MOST_PACKETS, PacketTap, Plan, Probes, QueueHook};
+use ffclock_probe::plan::{MOST_PACKETS, PacketTap, ProbePlan, Probes, QueueHook};
 use ffclock_probe::record::{ProbeWriter, RecordError};
 use ffclock_probe::site::{Site, Sites};
 use ffclock_sys::mono_now;
@@ -39,7 +39,7 @@ the way in. Kernel stamps need root (tracing: CAP_SYS_ADMIN, tap: CAP_NET_RAW); 
 and socket remain, and what is missing is named.")]
 pub(super) struct Args {
     #[command(flatten)]
-    course: Course,
+    course: TrafficOptions,
     /// Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -51,7 +51,7 @@ pub(super) struct Args {
 
 /// What a measurement does in addition.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Extras<'a> {
+pub(super) struct RunExtras<'a> {
     /// Records every stamp into this file.
     record: Option<&'a Path>,
     /// Measures first what the probes cost, in this number of rounds.
@@ -60,7 +60,7 @@ pub(super) struct Extras<'a> {
 
 /// The options of every measurement with test packets.
 #[derive(Clone, clap::Args)]
-pub(super) struct Course {
+pub(super) struct TrafficOptions {
     #[command(flatten)]
     target: Target,
     /// The device on the way to the host, where it cannot be found out
@@ -78,7 +78,7 @@ pub(super) struct Course {
     /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none
     /// stands for quiet
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',')]
-    stress: Vec<Stress>,
+    stress: Vec<StressPhase>,
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
@@ -120,12 +120,12 @@ enum Probe {
 
 /// A load, or the quiet phase that every run begins with.
 #[derive(Clone, Copy, Debug)]
-struct Stress(Option<Load>);
+struct StressPhase(Option<Load>);
 
-impl FromStr for Stress {
+impl FromStr for StressPhase {
     type Err = UnknownLoad;
     fn from_str(text: &str) -> Result<Self, UnknownLoad> {
-        if text == "none" { Ok(Stress(None)) } else { text.parse().map(|load| Stress(Some(load))) }
+        if text == "none" { Ok(StressPhase(None)) } else { text.parse().map(|load| StressPhase(Some(load))) }
     }
 }
 
@@ -143,7 +143,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// The description of a run.
 #[derive(Serialize)]
-struct About<'a> {
+struct ProbeAbout<'a> {
     way: &'a str,
     device: &'a str,
     driver: String,
@@ -157,9 +157,9 @@ struct About<'a> {
 
 /// One phase.
 #[derive(Serialize)]
-pub(super) struct Measured {
-    pub(super) phase: Phase,
-    pub(super) counts: Counts,
+pub(super) struct MeasuredPhase {
+    pub(super) phase: CampaignPhase,
+    pub(super) counts: PacketCounts,
     pub(super) unavailable: Vec<String>,
     pub(super) length_s: f64,
     pub(super) findings: Findings,
@@ -172,28 +172,28 @@ pub(super) struct Measured {
 
 /// All results of a run.
 pub(super) struct Whole {
-    pub(super) way: Way,
-    pub(super) phases: Vec<Measured>,
+    pub(super) way: TestPath,
+    pub(super) phases: Vec<MeasuredPhase>,
     pub(super) effect: Option<Effect>,
     about: serde_json::Value,
 }
 
 /// Measures, and prints the tables.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let extras = Extras { record: args.record.as_deref(), effect_rounds: args.probe_effect };
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
+    let extras = RunExtras { record: args.record.as_deref(), effect_rounds: args.probe_effect };
     let whole = measure(&args.course, extras)?;
     whole.answer().print(global)
 }
 
 impl Whole {
     /// Without the way, which ends here.
-    pub(super) fn answer(self) -> Answer {
-        Answer { about: self.about, phases: self.phases, effect: self.effect }
+    pub(super) fn answer(self) -> ProbeAnswer {
+        ProbeAnswer { about: self.about, phases: self.phases, effect: self.effect }
     }
 }
 
 /// Sends the packets of all phases and collects their stamps.
-pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Failure> {
+pub(super) fn measure(course: &TrafficOptions, extras: RunExtras<'_>) -> Result<Whole, Failure> {
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
     let way = course.target.way(course.device.as_deref())?;
@@ -204,7 +204,7 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
     let mut conditions = Conditions::prepare(&phases)?;
     let subject = Subject::here(&way.device);
     let base = Base { counter, period: nominal.period };
-    let about = About {
+    let about = ProbeAbout {
         way: &way.description,
         device: &way.device,
         driver: subject.driver,
@@ -216,7 +216,7 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
         size: course.size,
     };
     let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
-    let mut record = extras.record.map(|path| Record::begin(path, &about)).transpose()?;
+    let mut record = extras.record.map(|path| RecordFile::begin(path, &about)).transpose()?;
     let effect = match extras.effect_rounds {
         Some(rounds) => course.effect(rounds, &way, base, &mut conditions)?,
         None => None,
@@ -229,13 +229,13 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
         let began_s = (mono_now() - begin).as_seconds();
         let (outcome, flow) = one_phase(&plan, &mut conditions, phase, &phases)?;
         // As it really was.
-        let phase = Phase { begin_s: began_s, length_s: outcome.length_s, ..*phase };
+        let phase = CampaignPhase { begin_s: began_s, length_s: outcome.length_s, ..*phase };
         if let Some(record) = &mut record {
             record.phase(&phase, &outcome)?;
         }
         let findings = Findings::of(&outcome.passages, nominal.period);
         let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.methods)).collect();
-        measured.push(Measured {
+        measured.push(MeasuredPhase {
             phase,
             findings,
             corrected,
@@ -264,11 +264,11 @@ struct Base {
 
 /// One phase, and whether the user wants no further ones.
 fn one_phase(
-    plan: &Plan,
+    plan: &ProbePlan,
     conditions: &mut Conditions,
-    phase: &Phase,
-    phases: &[Phase],
-) -> Result<(Outcome, ControlFlow<()>), Failure> {
+    phase: &CampaignPhase,
+    phases: &[CampaignPhase],
+) -> Result<(ProbeOutcome, ControlFlow<()>), Failure> {
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
     let mut wanted = ControlFlow::Continue(());
@@ -299,10 +299,10 @@ fn correct(effect: &Effect, findings: &Findings, methods: &Methods) -> Vec<Corre
 }
 
 impl Target {
-    fn way(&self, device: Option<&str>) -> Result<Way, Failure> {
+    fn way(&self, device: Option<&str>) -> Result<TestPath, Failure> {
         match &self.to {
-            Some(host) => Way::to(address_of(host)?, device),
-            None => Way::own(),
+            Some(host) => TestPath::to(address_of(host)?, device),
+            None => TestPath::own(),
         }
     }
 }
@@ -319,9 +319,9 @@ fn address_of(host: &str) -> Result<SocketAddr, Failure> {
     found.ok_or_else(|| format!("{host}: the name has no address").into())
 }
 
-impl Course {
-    fn phases(&self) -> Vec<Phase> {
-        let loads: Vec<Load> = self.stress.iter().filter_map(|Stress(load)| *load).collect();
+impl TrafficOptions {
+    fn phases(&self) -> Vec<CampaignPhase> {
+        let loads: Vec<Load> = self.stress.iter().filter_map(|StressPhase(load)| *load).collect();
         let phases = schedule(&loads, Span::from_secs(1)).len();
         let each = Span::from_seconds(self.packets as f64 / self.rate / phases as f64);
         schedule(&loads, self.phase.unwrap_or(each))
@@ -350,7 +350,7 @@ impl Course {
     fn effect(
         &self,
         rounds: u16,
-        way: &Way,
+        way: &TestPath,
         base: Base,
         conditions: &mut Conditions,
     ) -> Result<Option<Effect>, Failure> {
@@ -370,7 +370,7 @@ impl Course {
         }
     }
 
-    fn plan(&self, way: &Way, base: Base, phase: &Phase) -> Plan {
+    fn plan(&self, way: &TestPath, base: Base, phase: &CampaignPhase) -> ProbePlan {
         let is_wanted = |probe| !self.without.contains(&probe);
         let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
         let probes = Probes {
@@ -383,7 +383,7 @@ impl Course {
             },
             ebpf: if is_wanted(Probe::Ebpf) { Sites::PROGRAMMED.and(xdp) } else { Sites::NONE },
         };
-        Plan {
+        ProbePlan {
             to: way.to,
             device: way.device.clone(),
             packets: ((phase.length_s * self.rate).round() as u64).clamp(1, MOST_PACKETS),
@@ -398,18 +398,18 @@ impl Course {
 }
 
 /// A record, and its name in error messages.
-struct Record<'a> {
+struct RecordFile<'a> {
     path: &'a Path,
     writer: ProbeWriter,
 }
 
-impl<'a> Record<'a> {
+impl<'a> RecordFile<'a> {
     fn begin(path: &'a Path, about: &serde_json::Value) -> Result<Self, Failure> {
         let writer = ProbeWriter::create(path, about).map_err(|error| unwritable(path, &error))?;
-        Ok(Record { path, writer })
+        Ok(RecordFile { path, writer })
     }
 
-    fn phase(&mut self, phase: &Phase, outcome: &Outcome) -> Result<(), Failure> {
+    fn phase(&mut self, phase: &CampaignPhase, outcome: &ProbeOutcome) -> Result<(), Failure> {
         self.writer.phase(phase, outcome).map_err(|error| unwritable(self.path, &error))
     }
 

@@ -1,7 +1,7 @@
 //! `ffclock-lab probe show`: the tables of a record.
 
-use super::answer::Answer;
-use crate::Global;
+use super::answer::ProbeAnswer;
+use crate::GlobalOptions;
 use crate::failure::Failure;
 use ffclock_probe::record::{ProbeRecord, ProbeWriter, RecordError, read};
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ pub(super) struct Args {
 }
 
 /// Prints the tables of the record.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let record = read(&args.source).map_err(|error| format!("{} {error}", args.source.display()))?;
     if let Some(path) = &args.record {
         write(path, &record).map_err(|error| format!("the record {} cannot be written: it {error}", path.display()))?;
     }
-    Answer::of(record).print(global)
+    ProbeAnswer::of(record).print(global)
 }
 
 fn write(path: &Path, record: &ProbeRecord) -> Result<(), RecordError> {

@@ -1,58 +1,27 @@
 //! The tables of `ffclock-lab probe run`.
 
-use super::answer::Answer;
+use super::answer::ProbeAnswer;
 use super::{methods, probe_effect};
-use crate::text::{self, Align};
-use ffclock_probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
-use ffclock_probe::outcome::Counts;
-use ffclock_probe::paper::Claim;
+use crate::columns::{counted, table, us};
+use crate::text;
+use ffclock_probe::findings::{Asymmetry, Findings, LocationTrip, OrderViolation, Plausibility, SiteDelay};
+use ffclock_probe::outcome::PacketCounts;
+use ffclock_probe::paper::PaperClaim;
 use ffclock_probe::payload::Direction;
-use ffclock_probe::timeline::Step;
+use ffclock_probe::timeline::TimelineStep;
 use ffclock_statistics::Spread;
 use std::fmt::Write;
 
-const DELAYS: [(&str, Align); 11] = [
-    ("WAY", Align::Left),
-    ("LOCATION", Align::Left),
-    ("PACKETS", Align::Right),
-    ("MIN", Align::Right),
-    ("25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("90 %", Align::Right),
-    ("99 %", Align::Right),
-    ("99.9 %", Align::Right),
-    ("MAX", Align::Right),
-];
+const DELAYS: &str = "WAY|LOCATION|>PACKETS|>MIN|>25 %|>MEDIAN|>75 %|>90 %|>99 %|>99.9 %|>MAX";
 
-const TRIPS: [(&str, Align); 10] = [
-    ("ROUND TRIP", Align::Left),
-    ("", Align::Left),
-    ("MIN", Align::Right),
-    ("25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("90 %", Align::Right),
-    ("99 %", Align::Right),
-    ("99.9 %", Align::Right),
-    ("MAX", Align::Right),
-];
+const TRIPS: &str = "ROUND TRIP||>MIN|>25 %|>MEDIAN|>75 %|>90 %|>99 %|>99.9 %|>MAX";
 
-const TIMELINE: [(&str, Align); 4] =
-    [("ONE PACKET", Align::Left), ("LOCATION", Align::Left), ("AT", Align::Right), ("MEDIAN OF ALL", Align::Right)];
+const TIMELINE: &str = "ONE PACKET|LOCATION|>AT|>MEDIAN OF ALL";
 
-const ASYMMETRIES: [(&str, Align); 7] = [
-    ("LOCATION", Align::Left),
-    ("MIN OUT", Align::Right),
-    ("MIN IN", Align::Right),
-    ("ASYMMETRY", Align::Right),
-    ("95 % INTERVAL", Align::Right),
-    ("LIMIT", Align::Right),
-    ("", Align::Left),
-];
+const ASYMMETRIES: &str = "LOCATION|>MIN OUT|>MIN IN|>ASYMMETRY|>95 % INTERVAL|>LIMIT|";
 
 /// Everything, phase by phase.
-pub(super) fn page(answer: &Answer) -> String {
+pub(super) fn page(answer: &ProbeAnswer) -> String {
     let way = answer.about["way"].as_str().unwrap_or("of a record");
     let mut page = format!("packets {way}; delays in us against the boundary to the driver\n");
     if let Some(effect) = &answer.effect {
@@ -72,9 +41,9 @@ pub(super) fn page(answer: &Answer) -> String {
     page
 }
 
-fn counts_line(counts: &Counts, length_s: f64) -> String {
-    let mut line = format!("{} sent in {}, {} received", counts.sent, text::duration(length_s), counts.received);
-    let rest = [
+fn counts_line(counts: &PacketCounts, length_s: f64) -> String {
+    let line = format!("{} sent in {}, {} received", counts.sent, text::duration(length_s), counts.received);
+    let rest = counted([
         (counts.lost, "lost"),
         (counts.duplicated, "duplicated"),
         (counts.reordered, "reordered"),
@@ -89,37 +58,31 @@ fn counts_line(counts: &Counts, length_s: f64) -> String {
         (counts.ebpf_lost, "stamps by eBPF lost by the kernel"),
         (counts.ebpf_unplaced, "stamps by eBPF of no packet"),
         (counts.ebpf_discarded, "stamps by eBPF discarded"),
-    ];
-    for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
-        let _ = write!(line, ", {count} {what}");
-    }
-    line.push('\n');
-    line
+    ]);
+    line + &rest + "\n"
 }
 
 /// Everything about one phase.
 pub(super) fn tables(findings: &Findings, page: &mut String) {
-    let rows: Vec<_> = findings.delays.iter().map(delay_row).collect();
-    *page += &text::table(&DELAYS, &rows);
+    *page += &table(DELAYS, findings.delays.iter().map(delay_row));
     page.push('\n');
     let trips: Vec<_> = findings.round_trips.iter().flat_map(trip_rows).collect();
     if !trips.is_empty() {
-        *page += &text::table(&TRIPS, &trips);
+        *page += &table(TRIPS, trips);
     }
     page.push('\n');
-    *page += &text::table(&ASYMMETRIES, &findings.asymmetries.iter().map(asymmetry_row).collect::<Vec<_>>());
+    *page += &table(ASYMMETRIES, findings.asymmetries.iter().map(asymmetry_row));
     page.push('\n');
     *page += &causality(&findings.causality);
     if let Some(timeline) = &findings.timeline {
-        let rows: Vec<_> = timeline.steps.iter().map(step_row).collect();
-        let _ =
-            write!(page, "\npacket {}, since it left user space:\n{}", timeline.packet, text::table(&TIMELINE, &rows));
+        let steps = table(TIMELINE, timeline.steps.iter().map(step_row));
+        let _ = write!(page, "\npacket {}, since it left user space:\n{steps}", timeline.packet);
     }
 }
 
 /// The paper's findings beside what was found here: each with its evidence on a line of its own, which is too long for
 /// a column.
-pub(super) fn paper(claims: &[Claim]) -> String {
+pub(super) fn paper(claims: &[PaperClaim]) -> String {
     let mut lines = "THE PAPER'S FINDINGS, AND THIS HOST\n".to_owned();
     for claim in claims {
         let _ = writeln!(lines, "{:18}  {}\n{:20}{}", claim.verdict.name(), claim.claim, "", claim.evidence);
@@ -127,22 +90,19 @@ pub(super) fn paper(claims: &[Claim]) -> String {
     lines
 }
 
-fn step_row(step: &Step) -> Vec<String> {
+fn step_row(step: &TimelineStep) -> Vec<String> {
     vec![way(step.direction), step.site.name().to_owned(), us(step.packet_ns), us(step.median_ns)]
 }
 
-fn us(ns: f64) -> String {
-    format!("{:.2}", ns / 1e3)
-}
-
-fn way(direction: Direction) -> String {
+/// The way of a packet as a cell.
+pub(super) fn way(direction: Direction) -> String {
     match direction {
         Direction::Outgoing => "out".to_owned(),
         Direction::Incoming => "in".to_owned(),
     }
 }
 
-fn delay_row(delay: &Delay) -> Vec<String> {
+fn delay_row(delay: &SiteDelay) -> Vec<String> {
     let Spread { min, p25, median, p75, p99, p999, max, .. } = delay.delay_ns;
     let mut row = vec![way(delay.direction), delay.site.name().to_owned(), delay.count.to_string()];
     row.extend([min, p25, median, p75, delay.p90_ns, p99, p999, max].map(us));
@@ -150,7 +110,7 @@ fn delay_row(delay: &Delay) -> Vec<String> {
 }
 
 /// The whole round trip, and what of it lies within the host (the paper's partial round trip).
-fn trip_rows(trip: &RoundTrip) -> Vec<Vec<String>> {
+fn trip_rows(trip: &LocationTrip) -> Vec<Vec<String>> {
     let row = |name: &str, what: &str, spread: &Spread, p90: f64| {
         let Spread { min, p25, median, p75, p99, p999, max, .. } = *spread;
         let mut row = vec![name.to_owned(), what.to_owned()];
@@ -181,7 +141,7 @@ fn asymmetry_row(one: &Asymmetry) -> Vec<String> {
     ]
 }
 
-fn causality(orders: &[Violation]) -> String {
+fn causality(orders: &[OrderViolation]) -> String {
     let mut lines = String::new();
     for order in orders.iter().filter(|order| order.violations > 0) {
         let examples: Vec<String> =

@@ -1,21 +1,21 @@
 //! `ffclock-lab probe watch`: the real traffic of a running UDP service.
 
 use super::table;
+use crate::columns::{counted, us};
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::text;
-use crate::{Global, output, waiting_time};
+use crate::{GlobalOptions, output, waiting_time};
 use ffclock_counter::nominal;
-use ffclock_counters::campaign::{Surroundings, schedule};
 use ffclock_probe::findings::Findings;
-use ffclock_probe::watch::program::{self, Program, Socket};
-use ffclock_probe::watch::{Calls, Role, WatchCounts, WatchPlan, Watched, Watcher};
+use ffclock_probe::watch::program::{self, ServiceProgram, Socket};
+use ffclock_probe::watch::{Calls, Role, ServiceWatcher, WatchCounts, WatchPlan, Watched};
 use ffclock_statistics::Spread;
-use ffclock_sys::mono_now;
 use ffclock_units::Span;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::ControlFlow;
 
 /// Between two looks at the kernel's buffers.
 const EVERY: Span = Span::from_millis(4);
@@ -46,7 +46,7 @@ pub(super) struct Args {
 }
 
 /// Watches, and prints.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     check_namespace(args.pid)?;
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
@@ -90,7 +90,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     page.push('\n');
     table::tables(&findings, &mut page);
     if let Some(spread) = turnaround_ns {
-        let us = |ns: f64| format!("{:.2}", ns / 1e3);
         let _ = writeln!(
             page,
             "\nfrom a request at the tap to its reply there, in the host: min {}, median {}, 99 % {}, max {} us",
@@ -116,25 +115,16 @@ fn check_namespace(pid: Option<u32>) -> Result<(), Failure> {
 }
 
 fn watch(plan: WatchPlan, args: &Args) -> Result<Watched, Failure> {
-    let phases = schedule(&[], args.length);
-    let mut conditions = Conditions::prepare(&phases)?;
-    conditions.enter(&phases[0])?;
     let failed = |error: ffclock_probe::watch::WatchError| Failure::from(error.to_string());
-    let mut watcher = Watcher::start(plan).map_err(failed)?;
-    let (begin, length) = (mono_now(), args.length.as_seconds());
-    loop {
+    let mut watcher = ServiceWatcher::start(plan).map_err(failed)?;
+    let _ = Conditions::look_for(args.length, EVERY, || {
         watcher.look().map_err(failed)?;
-        let passed = (mono_now() - begin).as_seconds();
-        let flow = conditions.wait(mono_now() + EVERY, (passed / length).min(1.0))?;
-        if flow.is_break() || passed >= length || watcher.is_full() {
-            break;
-        }
-    }
-    drop(conditions);
+        Ok(if watcher.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     watcher.finish().map_err(failed)
 }
 
-fn nothing(args: &Args, programs: &[Program], watched: &Watched) -> Failure {
+fn nothing(args: &Args, programs: &[ServiceProgram], watched: &Watched) -> Failure {
     let who = match programs {
         [] => "no program has a socket with that port in this network namespace".to_owned(),
         [first, ..] => format!("{} (process {}) has a socket with that port", first.name, first.pid),
@@ -156,7 +146,7 @@ fn head(args: &Args, watched: &Watched) -> String {
         args.port,
         text::duration(watched.length_s)
     );
-    let rest = [
+    line += &counted([
         (counts.seen_again, "copies on further devices"),
         (counts.ambiguous, "packets left out as ambiguous"),
         (counts.without_events, "packets without events"),
@@ -164,10 +154,7 @@ fn head(args: &Args, watched: &Watched) -> String {
         (counts.tap_dropped, "dropped by the tap"),
         (counts.tap_stamps_discarded, "tap stamps discarded"),
         (counts.events_lost, "events lost by the kernel"),
-    ];
-    for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
-        let _ = write!(line, ", {count} {what}");
-    }
+    ]);
     line.push('\n');
     for reason in &watched.unavailable {
         let _ = writeln!(line, "not available: {}", text::printable(reason));
@@ -176,7 +163,7 @@ fn head(args: &Args, watched: &Watched) -> String {
 }
 
 /// Which stamps the program can be using, and what cannot be known about that.
-fn programs_text(port: u16, programs: &[Program], calls: Option<Calls>) -> String {
+fn programs_text(port: u16, programs: &[ServiceProgram], calls: Option<Calls>) -> String {
     let mut page = String::new();
     for program in programs {
         let _ = writeln!(page, "\nprogram {} (process {}) can be using:", text::printable(&program.name), program.pid);

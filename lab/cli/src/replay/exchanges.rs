@@ -3,7 +3,7 @@
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
-use ffclock_replay::{Step, Track, offset_at, round_trip};
+use ffclock_replay::{ReplayStep, ReplayTrack, offset_at, round_trip};
 use ffclock_trace::TraceRow;
 use ffclock_trace::decimal::write_seconds;
 use ffclock_units::{Exchange, LeapTable, Span};
@@ -23,7 +23,12 @@ impl Exchanges {
     }
 
     /// Writes one exchange, judged by the clock right after it.
-    pub(super) fn write(&mut self, row: &TraceRow, track: &Track, step: Option<&Step>) -> Result<(), Failure> {
+    pub(super) fn write(
+        &mut self,
+        row: &TraceRow,
+        track: &ReplayTrack,
+        step: Option<&ReplayStep>,
+    ) -> Result<(), Failure> {
         let (Some(exchange), Some(estimate)) = (&row.exchange, track.published()) else { return Ok(()) };
         let leaps = &self.leaps;
         let floor = track.floor().unwrap_or_default();

@@ -3,7 +3,7 @@
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
-use ffclock_replay::{SettledStep, Step};
+use ffclock_replay::{ReplayStep, SettledStep};
 use ffclock_trace::decimal::write_seconds;
 use ffclock_units::{LeapTable, Span};
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ const SMOOTHED_HEADER: &str = ",smoothed_utc_ns,smoothed_uncertainty_s,smoothed_
 
 /// The clocks that have columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Columns {
+pub(super) enum ReplayColumns {
     /// The clock as it was.
     Causal,
     /// Also the clock in retrospect.
@@ -25,17 +25,17 @@ pub(super) enum Columns {
 }
 
 /// Writes a row for each exchange that was not rejected.
-pub(super) struct Rows {
+pub(super) struct RowWriter {
     file: CsvFile,
-    columns: Columns,
+    columns: ReplayColumns,
     leaps: LeapTable,
 }
 
-impl Rows {
-    pub(super) fn create(path: &Path, columns: Columns) -> Result<Self, Failure> {
-        let more = if columns == Columns::Smoothed { SMOOTHED_HEADER } else { "" };
+impl RowWriter {
+    pub(super) fn create(path: &Path, columns: ReplayColumns) -> Result<Self, Failure> {
+        let more = if columns == ReplayColumns::Smoothed { SMOOTHED_HEADER } else { "" };
         let file = CsvFile::create(path, &format!("{HEADER}{more}"))?;
-        Ok(Rows { file, columns, leaps: LeapTable::built_in() })
+        Ok(RowWriter { file, columns, leaps: LeapTable::built_in() })
     }
 
     /// Writes the clock after one exchange.
@@ -43,7 +43,7 @@ impl Rows {
         let (leaps, columns) = (&self.leaps, self.columns);
         self.file.write(|output| {
             write_step(output, leaps, &settled.step)?;
-            if columns == Columns::Smoothed {
+            if columns == ReplayColumns::Smoothed {
                 write_smoothed(output, leaps, settled)?;
             }
             output.write_all(b"\n")
@@ -56,8 +56,8 @@ impl Rows {
     }
 }
 
-fn write_step(output: &mut dyn Write, leaps: &LeapTable, step: &Step) -> io::Result<()> {
-    let Step { estimate, counter, .. } = step;
+fn write_step(output: &mut dyn Write, leaps: &LeapTable, step: &ReplayStep) -> io::Result<()> {
+    let ReplayStep { estimate, counter, .. } = step;
     let at = estimate.at(*counter).to_utc(leaps);
     let utc = at.time.since_origin().as_nanos();
     let period = estimate.period.as_seconds();

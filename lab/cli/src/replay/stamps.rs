@@ -1,7 +1,7 @@
 //! `--stamps`: raw stamps that were taken during the recording, converted in retrospect.
 
 use crate::failure::Failure;
-use crate::{Global, output, text};
+use crate::{GlobalOptions, text};
 use ffclock_cli::StampText;
 use ffclock_estimator::SmoothedTime;
 use ffclock_replay::Hindsight;
@@ -30,9 +30,9 @@ struct WrittenStamp {
 }
 
 /// The stamps of a file, which has one on each line: `COUNTER@EPOCH`, or `COUNTER`.
-pub(super) struct Stamps(Vec<WrittenStamp>);
+pub(super) struct StampFile(Vec<WrittenStamp>);
 
-impl Stamps {
+impl StampFile {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let failure = |error: &std::io::Error| Failure::from(format!("cannot read {}: {error}", path.display()));
         let file = File::open(path).map_err(|error| failure(&error))?;
@@ -49,14 +49,14 @@ impl Stamps {
             })?;
             stamps.push(WrittenStamp { text: line.to_owned(), counter, epoch });
         }
-        Ok(Stamps(stamps))
+        Ok(StampFile(stamps))
     }
 
     /// Prints the time of each.
-    pub(super) fn convert(&self, hindsight: &Hindsight, global: &Global) -> Result<(), Failure> {
+    pub(super) fn convert(&self, hindsight: &Hindsight, global: &GlobalOptions) -> Result<(), Failure> {
         for WrittenStamp { text, counter, epoch } in &self.0 {
             let time = hindsight.at(*counter, *epoch);
-            if global.json { output::json(&converted(text, time))? } else { output::line(&sentence(text, time))? }
+            global.answer(&converted(text, time), || sentence(text, time))?;
         }
         Ok(())
     }
@@ -87,8 +87,8 @@ fn converted(stamp: &str, time: Option<SmoothedTime>) -> Converted<'_> {
 
 fn sentence(stamp: &str, time: Option<SmoothedTime>) -> String {
     match time {
-        Some(time) => format!("{stamp}  {}  standard uncertainty {}", text::utc(utc(&time)), time.uncertainty),
-        None => format!("{stamp}  not within the recording"),
+        Some(time) => format!("{stamp}  {}  standard uncertainty {}\n", text::utc(utc(&time)), time.uncertainty),
+        None => format!("{stamp}  not within the recording\n"),
     }
 }
 

@@ -1,12 +1,13 @@
 //! The report for people.
 
-use super::Answer;
-use ffclock_replay::{ClockErrors, ExchangeCounts, NominalSource, PathFigures, Report, RetrospectReport};
+use super::ReplayAnswer;
+use crate::columns::counted;
+use ffclock_replay::{ClockErrors, ExchangeCounts, PathFigures, Report, RetrospectReport, StartPeriodSource};
 use ffclock_statistics::ErrorFigures;
 use ffclock_units::{Rate, Span};
 
 /// The report as lines.
-pub(super) fn render(answer: &Answer) -> String {
+pub(super) fn render(answer: &ReplayAnswer) -> String {
     let report = &answer.report;
     let mut text = field("Trace", &origin(report));
     text += &field("Exchanges", &exchanges(&report.exchanges));
@@ -55,19 +56,14 @@ fn origin(report: &Report) -> String {
 }
 
 fn exchanges(counts: &ExchangeCounts) -> String {
-    let mut parts = vec![format!("{} with a reply, {} used", counts.exchanges, counts.used)];
-    for (count, what) in [
+    let rest = counted([
         (counts.lost, "lost"),
         (counts.rejected, "rejected"),
         (counts.contradictions, "contradicting"),
         (counts.server_steps, "steps of the server accepted"),
         (counts.bad_rows, "rows unreadable"),
-    ] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
-    parts.join(", ")
+    ]);
+    format!("{} with a reply, {} used{rest}", counts.exchanges, counts.used)
 }
 
 fn path(path: &PathFigures) -> String {
@@ -79,9 +75,9 @@ fn counter(report: &Report) -> String {
     let name = report.origin.counter.as_deref().unwrap_or("counter");
     let rate = &report.rate;
     let source = match rate.nominal_source {
-        NominalSource::Given => "as given",
-        NominalSource::Trace => "by the trace",
-        NominalSource::Estimated => "by the first exchanges",
+        StartPeriodSource::Given => "as given",
+        StartPeriodSource::Trace => "by the trace",
+        StartPeriodSource::Estimated => "by the first exchanges",
     };
     let mut text = format!("{name}, {:.3} MHz nominal {source}", 1e-6 / rate.nominal_period_s);
     if let Some(period) = rate.period_s {

@@ -18,7 +18,7 @@ fn args(line: &[&str]) -> Args {
     Only::try_parse_from(["replay", "-"].iter().chain(line)).unwrap().args
 }
 
-fn replay(trace: &str, line: &[&str]) -> Result<Answer, Failure> {
+fn replay(trace: &str, line: &[&str]) -> Result<ReplayAnswer, Failure> {
     let args = args(line);
     let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace.to_owned()))).unwrap();
     super::replay(&args, configs(&args)?, reader).map(|(answer, _)| answer)
@@ -146,7 +146,7 @@ fn stamps_that_cannot_be_read_stop_the_replay_before_anything_is_overwritten() {
     let outcome = |stamps: &Path, output: &Path| {
         let [file, stamps, output] = [&trace, stamps, output].map(|path| path.to_str().unwrap());
         let words = ["replay", file, "--smooth", "--stamps", stamps, "--output", output];
-        run(&Global { page: None, json: true }, &Only::try_parse_from(words).unwrap().args).unwrap_err()
+        run(&GlobalOptions { page: None, json: true }, &Only::try_parse_from(words).unwrap().args).unwrap_err()
     };
     let failures = [outcome(&wrong, &output), outcome(&absent, &output), outcome(&right, &right)];
     let left = [&right, &output].map(|path| std::fs::read_to_string(path).unwrap());

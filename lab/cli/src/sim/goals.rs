@@ -1,13 +1,12 @@
 //! `ffclock-lab sim goals`: the goals of the learned estimator, each with what was measured.
 
 use super::kept::Kept;
-use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
-use super::{Named, open, without};
+use super::pool::{Job, Jobs, Judges, Making, Seeds, jobs, run_all};
+use super::{NamedScenario, open, without};
 use crate::ablation::Ablation;
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_estimator::LearnedConfig;
-use ffclock_sim::goals::{Campaign, CampaignContainment, Goal, JUDGED, Medians};
-use ffclock_sim::scenario::NAMES;
+use ffclock_sim::goals::{self, Campaign, CampaignContainment, Goal, Medians};
 use ffclock_sim::{ORACLES, RunResult};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,12 +17,13 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   $ ffclock-lab sim goals --seeds 1..20 --jobs 2
   $ ffclock-lab sim goals lan-16 wave-1000 --seeds 1..3 --oracles 1
+  $ ffclock-lab sim goals queue-50us-64x3 queue-50us-64/3 --seeds 1..5
   $ ffclock-lab sim goals --seeds 1..220 --oracles 20 --keep runs.jsonl
   $ ffclock-lab sim goals lan-16 --seeds 1 --json | jq -c '.goals[] | select(.met != null)'
 
 Exit code 1 if a goal is missed. A goal of which nothing was run is neither met nor missed.")]
 pub(super) struct Args {
-    /// Only these built-in scenarios; rows about others stay empty
+    /// Only these scenarios; rows about others stay empty
     names: Vec<String>,
     /// The seeds, first and last, such as `1..20`
     #[arg(long, default_value = "1..20")]
@@ -43,7 +43,7 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct GoalsAnswer {
     seeds: [u64; 2],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     without: Vec<String>,
@@ -52,37 +52,35 @@ struct Answer {
     scenarios: Vec<Medians>,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let all = NAMES.map(str::to_owned);
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
+    let all = goals::needed().map_err(|error| Failure::from(error.to_string()))?;
     let names = if args.names.is_empty() { &all[..] } else { &args.names };
-    let named: Vec<Named> = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
+    let named: Vec<NamedScenario> = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
     let learned = args.ablation.learned()?;
     let campaign = campaign(&named, args, &learned)?;
     let seeds = [args.seeds.0.start, args.seeds.0.end - 1];
     let (goals, containment) = (campaign.goals(), campaign.containment());
     let without = learned.left_out().into_iter().map(str::to_owned).collect();
-    let answer = Answer { seeds, without, goals, containment, scenarios: campaign.medians() };
-    if global.json {
-        output::json(&answer)?
-    } else {
-        output::write(&render(&answer))?
-    }
+    let answer = GoalsAnswer { seeds, without, goals, containment, scenarios: campaign.medians() };
+    global.answer(&answer, || render(&answer))?;
     let missed = answer.goals.iter().any(|goal| goal.met == Some(false));
     if missed { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
 }
 
 /// Every scenario with every seed.
-fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Campaign, Failure> {
+fn campaign(named: &[NamedScenario], args: &Args, learned: &LearnedConfig) -> Result<Campaign, Failure> {
     let kept = args.keep.as_deref().map(Kept::open).transpose()?;
     let (mut kept, done) = kept.map_or((None, Vec::new()), |(kept, done)| (Some(kept), done));
     let seeds = args.seeds.0.clone();
-    let judges = |seed: u64| {
-        let with_oracle = args.oracles.is_none_or(|first| seed - seeds.start < first);
-        JUDGED.into_iter().filter(|name| with_oracle || !ORACLES.contains(name)).collect::<Vec<&str>>()
+    let with_oracle = |seed: u64| args.oracles.is_none_or(|first| seed - seeds.start < first);
+    let judges: &Judges = &|job| {
+        let all = goals::judged(job.scenario).into_iter();
+        all.filter(|name| with_oracle(job.seed) || !ORACLES.contains(name)).collect()
     };
     let without = learned.left_out();
     let is_wanted = |run: &RunResult| seeds.contains(&run.seed) && run.without == without;
-    let serves = |run: &RunResult| is_wanted(run) && run.clocks.len() >= judges(run.seed).len();
+    let job = |run: &RunResult| named.iter().find(|one| one.name == run.scenario).map(|one| one.job(run.seed));
+    let serves = |run: &RunResult| is_wanted(run) && job(run).is_some_and(|job| run.clocks.len() >= judges(&job).len());
     let made: BTreeMap<(String, u64), RunResult> =
         done.into_iter().filter(serves).map(|run| ((run.scenario.clone(), run.seed), run)).collect();
     let all: Vec<Job> = seeds.clone().flat_map(|seed| named.iter().map(move |named| named.job(seed))).collect();
@@ -93,7 +91,7 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
         made.get(&(job.name.to_owned(), job.seed)).cloned().into_iter().for_each(|run| campaign.admit(run));
     }
     let mut outcome = Ok(());
-    let making = Making { jobs: jobs(args.jobs), clocks: &judges, learned };
+    let making = Making { jobs: jobs(args.jobs), clocks: judges, learned };
     run_all(&missing, &making, |run| {
         if let (Some(kept), Ok(())) = (&mut kept, &outcome) {
             outcome = kept.keep(&run);
@@ -103,7 +101,7 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
     outcome.map(|()| campaign)
 }
 
-fn render(answer: &Answer) -> String {
+fn render(answer: &GoalsAnswer) -> String {
     let [first, last] = answer.seeds;
     let without = without(&answer.without);
     let mut text = format!(
@@ -229,7 +227,7 @@ mod tests {
         };
         let worst = |scenario: &str| Some(WorstRun { measured: 15e-6, scenario: scenario.to_owned(), seed: 7 });
         let goals = vec![goal(worst("route-up")), goal(worst("route-down")), goal(None)];
-        let text = render(&Answer {
+        let text = render(&GoalsAnswer {
             seeds: [1, 20],
             without: Vec::new(),
             goals,

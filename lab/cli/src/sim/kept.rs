@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 #[derive(Deserialize, Serialize)]
-struct Line {
+struct KeptRun {
     program: String,
     run: RunResult,
 }
@@ -43,7 +43,7 @@ impl Kept {
                 let place = format!("{name}: line {} is no run of ffclock-lab sim goals", index + 1);
                 return Err(Failure::from(format!("{place}; give --keep a new file, or one that it made")));
             }
-            runs.extend(serde_json::from_slice(line).ok().filter(|line: &Line| line.program == program));
+            runs.extend(serde_json::from_slice(line).ok().filter(|line: &KeptRun| line.program == program));
         }
         let runs = runs.into_iter().map(|line| line.run).collect();
         // What follows a line that was cut off must not be joined to it.
@@ -55,7 +55,7 @@ impl Kept {
 
     /// Writes down a run.
     pub(super) fn keep(&mut self, run: &RunResult) -> Result<(), Failure> {
-        let line = serde_json::to_string(&Line { program: self.program.clone(), run: run.clone() });
+        let line = serde_json::to_string(&KeptRun { program: self.program.clone(), run: run.clone() });
         let line = line.map_err(|error| Failure::from(format!("cannot write as JSON: {error}")))?;
         let written = self.file.write_all(format!("{line}\n").as_bytes());
         written.map_err(|error| Failure::from(format!("{}: {error}", self.name)))

@@ -1,7 +1,7 @@
 //! `ffclock-lab sim list`.
 
 use super::open;
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_sim::scenario::NAMES;
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 pub(super) struct Args {}
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct ScenarioRow<'a> {
     name: &'a str,
     about: &'a str,
     duration_s: f64,
@@ -20,18 +20,18 @@ struct Line<'a> {
     checks: usize,
 }
 
-pub(super) fn run(global: &Global, _: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, _: &Args) -> Result<(), Failure> {
     let longest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
     for name in NAMES {
         let scenario = open(name)?.scenario;
-        let line = Line {
+        let line = ScenarioRow {
             name,
             about: &scenario.about,
             duration_s: scenario.duration.seconds(),
             poll_s: scenario.poll.seconds(),
             checks: scenario.checks.len(),
         };
-        if global.json { output::json(&line)? } else { output::line(&format!("{name:longest$}  {}", line.about))? }
+        global.answer(&line, || format!("{name:longest$}  {}\n", line.about))?;
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use super::trace_file::TraceFile;
 use super::{open, table, verdict};
 use crate::ablation::Ablation;
 use crate::files;
-use crate::{Failure, Global, output};
-use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, Sample, Sinks};
+use crate::{Failure, GlobalOptions};
+use ffclock_sim::{Cast, ORACLES, Run, ShownReading, Sinks, clocks_in};
 use ffclock_trace::TraceRow;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
   $ ffclock-lab sim run lan-16 --seed 3 --oracle
   $ ffclock-lab sim run my-world.toml --series world.csv && ffclock-lab report world.csv -o world.html
   $ ffclock-lab sim run lan-16 --trace lan.trace && ffclock-lab replay lan.trace
+  $ ffclock-lab sim run lan-16x3 --json | jq '.clocks[] | select(.name == \"elected\").beliefs'
   $ ffclock-lab sim run lan-16 --json | jq '.clocks[] | select(.name == \"learned\").windows[0].iqr'
 
 Exit code 1 if a check of the scenario does not hold. docs/sim.md explains the figures.")]
@@ -33,31 +34,30 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Run the oracles as well: they know the laws of the world, and show how well any clock could do. Takes about ten
-    /// times as long
+    /// times as long. For worlds of one server
     #[arg(long)]
     oracle: bool,
     #[command(flatten)]
     ablation: Ablation,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let learned = args.ablation.learned()?;
+    if args.oracle && !named.scenario.servers.is_empty() {
+        return Err(Failure::usage("--oracle: the oracles know worlds of one server only"));
+    }
     let oracles = ORACLES.into_iter().filter(|_| args.oracle);
-    let clocks: Vec<&str> = CLOCKS.into_iter().chain(oracles).collect();
+    let clocks: Vec<&str> = clocks_in(&named.scenario).into_iter().chain(oracles).collect();
     let cast = Cast { clocks: &clocks, learned: &learned };
     let (mut trace, mut series) = make_files(args, &run)?;
     let mut rows = |row: &TraceRow| trace.iter_mut().for_each(|trace| trace.take(row));
-    let mut samples = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
+    let mut samples = |sample: &ShownReading| series.iter_mut().for_each(|series| series.take(sample));
     let result = run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
     trace.map_or(Ok(()), TraceFile::finish)?;
     series.map_or(Ok(()), Series::finish)?;
-    if global.json {
-        output::json(&result)?;
-    } else {
-        output::write(&table::render(&named.scenario.about, &result))?;
-    }
+    global.answer(&result, || table::render(&named.scenario.about, &result))?;
     verdict(&[result])
 }
 

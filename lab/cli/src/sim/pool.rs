@@ -50,8 +50,8 @@ pub(super) fn jobs(asked: Option<Jobs>) -> usize {
     asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// The clocks to run with a seed.
-pub(super) type Judges<'a> = dyn Fn(u64) -> Vec<&'static str> + Sync + 'a;
+/// The clocks of a run.
+pub(super) type Judges<'a> = dyn for<'j> Fn(&Job<'j>) -> Vec<&'j str> + Sync + 'a;
 
 /// How runs are made.
 pub(super) struct Making<'a> {
@@ -75,7 +75,7 @@ pub(super) fn run_all(work: &[Job], making: &Making, take: impl FnMut(RunResult)
     let all = work.len() as u64;
     let one = || {
         while let Some(job) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let clocks = (making.clocks)(job.seed);
+            let clocks = (making.clocks)(job);
             let run = Run { name: job.name, scenario: job.scenario, seed: job.seed };
             let result = run.execute_as(&Cast { clocks: &clocks, learned: making.learned }, Sinks::default());
             // A thread that panicked has ended the program's work anyhow; what the others have is still whole.

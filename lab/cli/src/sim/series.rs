@@ -3,7 +3,7 @@
 use super::happenings;
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
-use ffclock_sim::{Run, Sample};
+use ffclock_sim::{Run, ShownReading};
 use ffclock_trace::decimal::write_seconds;
 use ffclock_units::Span;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ impl Series {
         Ok(Series { file: CsvFile::create(path, &(remarks(run, trace) + HEADER))?, outcome: Ok(()) })
     }
 
-    pub(super) fn take(&mut self, sample: &Sample) {
+    pub(super) fn take(&mut self, sample: &ShownReading) {
         if self.outcome.is_ok() {
             self.outcome = self.file.write(|output| write_sample(output, sample));
         }
@@ -50,7 +50,7 @@ fn remarks(run: &Run, trace: Option<&Path>) -> String {
     text
 }
 
-fn write_sample(output: &mut dyn Write, sample: &Sample) -> io::Result<()> {
+fn write_sample(output: &mut dyn Write, sample: &ShownReading) -> io::Result<()> {
     write_seconds(output, sample.at)?;
     write!(output, ",{},", sample.clock)?;
     write_seconds(output, sample.error.as_span())?;

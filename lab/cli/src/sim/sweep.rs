@@ -3,10 +3,10 @@
 //! Results come in the order of the seeds, whatever the order in which the threads finish.
 
 use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
-use super::{Named, open, verdict, without};
+use super::{NamedScenario, open, verdict, without};
 use crate::ablation::Ablation;
-use crate::{Failure, Global, output};
-use ffclock_sim::{CLOCKS, RunResult};
+use crate::{Failure, GlobalOptions, output};
+use ffclock_sim::{RunResult, clocks_in};
 use ffclock_statistics::percentile;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -31,10 +31,10 @@ pub(super) struct Args {
     ablation: Ablation,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let learned = args.ablation.learned()?;
-    let making = Making { jobs: jobs(args.jobs), clocks: &|_| CLOCKS.to_vec(), learned: &learned };
+    let making = Making { jobs: jobs(args.jobs), clocks: &|job| clocks_in(job.scenario), learned: &learned };
     let results = sweep(&named, args.seeds.0.clone(), &making);
     if global.json {
         results.iter().try_for_each(output::json)?;
@@ -45,7 +45,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 /// Runs every seed; sorted by seed.
-fn sweep(named: &Named, seeds: Range<u64>, making: &Making) -> Vec<RunResult> {
+fn sweep(named: &NamedScenario, seeds: Range<u64>, making: &Making) -> Vec<RunResult> {
     let work: Vec<Job> = seeds.map(|seed| named.job(seed)).collect();
     let mut results = Vec::new();
     run_all(&work, making, |result| results.push(result));
@@ -55,7 +55,7 @@ fn sweep(named: &Named, seeds: Range<u64>, making: &Making) -> Vec<RunResult> {
 
 /// The medians over the seeds of one clock in one window, and the worst seed.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Line {
+pub(super) struct SweepRow {
     clock: String,
     window: String,
     iqr: Option<f64>,
@@ -66,7 +66,7 @@ pub(super) struct Line {
     worst_seed: u64,
 }
 
-fn summarise(results: &[RunResult]) -> Vec<Line> {
+fn summarise(results: &[RunResult]) -> Vec<SweepRow> {
     let Some(first) = results.first() else { return Vec::new() };
     let mut lines = Vec::new();
     for (clock_index, clock) in first.clocks.iter().enumerate() {
@@ -81,7 +81,7 @@ fn summarise(results: &[RunResult]) -> Vec<Line> {
                 percentile(&values, 0.5)
             };
             let worst = each().max_by(|one, other| one.1.max.unwrap_or(0.0).total_cmp(&other.1.max.unwrap_or(0.0)));
-            lines.push(Line {
+            lines.push(SweepRow {
                 clock: clock.name.clone(),
                 window: window.name.clone(),
                 iqr: figure("iqr"),
@@ -96,7 +96,7 @@ fn summarise(results: &[RunResult]) -> Vec<Line> {
     lines
 }
 
-fn render(lines: &[Line], results: &[RunResult]) -> String {
+fn render(lines: &[SweepRow], results: &[RunResult]) -> String {
     let without = without(results.first().map_or(&[], |run| &run.without));
     let mut text = format!(
         "{} seeds{without}; medians [us], rate [ppb], the smallest share inside the bound, the worst seed\n",
@@ -141,11 +141,12 @@ mod tests {
     #[test]
     fn threads_do_not_change_the_results() {
         let named = open("lan-16").unwrap();
-        let mut named = Named { name: "short".into(), ..named };
+        let mut named = NamedScenario { name: "short".into(), ..named };
         named.scenario.from.0 = Span::ZERO;
         named.scenario.duration.0 = Span::from_secs(3600);
         let whole = LearnedConfig::default();
-        let all = |jobs, learned| sweep(&named, 1..5, &Making { jobs, clocks: &|_| CLOCKS.to_vec(), learned });
+        let all =
+            |jobs, learned| sweep(&named, 1..5, &Making { jobs, clocks: &|job| clocks_in(job.scenario), learned });
         assert_eq!(all(1, &whole), all(3, &whole));
         let mut part = whole.clone();
         part.leave_out("directions").unwrap();

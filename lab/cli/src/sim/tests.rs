@@ -1,7 +1,7 @@
 //! The command as a user types it.
 
 use super::{Args, open, run};
-use crate::{Cli, Failure};
+use crate::{Failure, LabCli};
 use clap::{Parser, Subcommand};
 use std::path::Path;
 
@@ -11,7 +11,7 @@ enum Only {
 }
 
 fn sim(words: &[&str]) -> Result<(), Failure> {
-    let cli = Cli::<Only>::try_parse_from(["ffclock-lab", "sim"].iter().chain(words)).unwrap();
+    let cli = LabCli::<Only>::try_parse_from(["ffclock-lab", "sim"].iter().chain(words)).unwrap();
     let Only::Sim(args) = &cli.command;
     run(&cli.global, args)
 }
@@ -32,7 +32,7 @@ fn more_runs_than_any_memory_holds_are_a_usage_error() {
         &["goals", "--jobs", "1000000"],
     ];
     for words in commands {
-        let error = Cli::<Only>::try_parse_from(["ffclock-lab", "sim"].iter().chain(words)).err();
+        let error = LabCli::<Only>::try_parse_from(["ffclock-lab", "sim"].iter().chain(words)).err();
         let kind = error.map(|error| error.kind());
         assert_eq!(kind, Some(clap::error::ErrorKind::ValueValidation), "{words:?}");
     }

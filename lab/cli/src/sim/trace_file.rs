@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-enum Writer {
+enum TraceWriter {
     Csv(CsvWriter<BufWriter<File>>),
     Native(Recorder),
 }
@@ -16,7 +16,7 @@ enum Writer {
 /// A trace under way, which keeps the first error for the end.
 pub(super) struct TraceFile {
     path: PathBuf,
-    writer: Writer,
+    writer: TraceWriter,
     outcome: io::Result<()>,
 }
 
@@ -33,8 +33,8 @@ impl TraceFile {
     pub(super) fn take(&mut self, row: &TraceRow) {
         if self.outcome.is_ok() {
             self.outcome = match &mut self.writer {
-                Writer::Csv(writer) => writer.append(row),
-                Writer::Native(recorder) => recorder.append(row),
+                TraceWriter::Csv(writer) => writer.append(row),
+                TraceWriter::Native(recorder) => recorder.append(row),
             };
         }
     }
@@ -43,8 +43,8 @@ impl TraceFile {
     pub(super) fn finish(self) -> Result<(), Failure> {
         let TraceFile { path, writer, outcome } = self;
         let finish = || match writer {
-            Writer::Csv(mut writer) => writer.flush(),
-            Writer::Native(mut recorder) => recorder.sync(),
+            TraceWriter::Csv(mut writer) => writer.flush(),
+            TraceWriter::Native(mut recorder) => recorder.sync(),
         };
         outcome.and_then(|()| finish()).map_err(|error| failure(&path, &error))
     }
@@ -56,12 +56,12 @@ impl TraceFile {
     }
 }
 
-fn begin(path: &Path, run: &Run) -> io::Result<Writer> {
+fn begin(path: &Path, run: &Run) -> io::Result<TraceWriter> {
     let header = run.trace_header();
     if path.extension().is_some_and(|extension| extension == "csv") {
-        Ok(Writer::Csv(CsvWriter::new(BufWriter::new(File::create_new(path)?), &header)?))
+        Ok(TraceWriter::Csv(CsvWriter::new(BufWriter::new(File::create_new(path)?), &header)?))
     } else {
-        Ok(Writer::Native(Recorder::create(path, &header)?))
+        Ok(TraceWriter::Native(Recorder::create(path, &header)?))
     }
 }
 

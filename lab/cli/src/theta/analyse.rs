@@ -1,14 +1,14 @@
 //! `ffclock-lab theta analyse`.
 
 use super::table;
-use crate::replay::progress::Progress;
-use crate::{Failure, Global, output};
+use crate::progress::RowProgress;
+use crate::{Failure, GlobalOptions};
 use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
 use ffclock_theta::analysis::{
-    DelayMode, Options, ReadWatcher, Stamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
+    DelayMode, Options, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
 };
 use ffclock_theta::certified::{Certified, CertifyOptions, certify};
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns, read_round_trips};
+use ffclock_theta::log::{LogReader, WayInColumns, read_round_trips};
 use ffclock_theta::round_trip::{Compared, RoundTripReport, compare};
 use ffclock_units::Span;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn picoseconds(span: Span) -> u64 {
     (span.as_seconds() * 1e12).round() as u64
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if args.xi && args.trim.is_some() {
         return Err(Failure::usage(
             "--xi and --trim do not go together: Xi* uses the order of events alone, and where clocks cut a run, chains of messages break; \
@@ -90,8 +90,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
         None => TimeRange::ALL,
     };
-    let tally =
-        analyse(&log, options(args, range), &mut Shown(Progress::new())).map_err(|error| failure(&args.log, &error))?;
+    let tally = analyse(&log, options(args, range), &mut Shown(RowProgress::new()))
+        .map_err(|error| failure(&args.log, &error))?;
     let mut results = Results {
         report: ThetaReport::new(log.run(), &tally, log.damage()),
         by_truth: args.truth,
@@ -111,11 +111,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             Some(failure(&args.log, &error))
         }
     };
-    if global.json {
-        output::json(&results)?;
-    } else {
-        output::write(&table::render(&results))?;
-    }
+    global.answer(&results, || table::render(&results))?;
     lie.map_or_else(|| verdict(&results.report), Err)
 }
 
@@ -123,7 +119,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
     let options = Options { theta: ThetaMode::Compute, delays: DelayMode::Histograms, ..Options::default() };
-    let tally = analyse(&log, options, &mut Shown(Progress::new())).map_err(|error| failure(path, &error))?;
+    let tally = analyse(&log, options, &mut Shown(RowProgress::new())).map_err(|error| failure(path, &error))?;
     let report = ThetaReport::new(log.run(), &tally, log.damage());
     Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None })
 }
@@ -152,15 +148,7 @@ pub(super) struct XiReport {
 
 fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
     let mut builder = SpaceTime::builder(log.run());
-    let mut batch = EventColumns::default();
-    for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let mut reader = EventReader::open(part, WayInColumns::Skip)?;
-        while reader.next_batch(&mut batch)? {
-            for event in reader.events(&batch) {
-                builder.take(&event?)?;
-            }
-        }
-    }
+    log.each_event::<Box<dyn std::error::Error>>(WayInColumns::Skip, Box::from, |event| Ok(builder.take(event)?))?;
     let graph = builder.build()?;
     let witness = xi(&graph);
     let starts = witness.iter().flat_map(|witness| &witness.hops).map(|hop| hop.from());
@@ -188,8 +176,8 @@ fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::from(format!("{}: {error}", log.display()))
 }
 
-fn stamping(args: &Args) -> Stamping {
-    if args.stamp == StampingChoice::Before { Stamping::BeforeBroadcast } else { Stamping::AfterBroadcast }
+fn stamping(args: &Args) -> SwitchStamping {
+    if args.stamp == StampingChoice::Before { SwitchStamping::BeforeBroadcast } else { SwitchStamping::AfterBroadcast }
 }
 
 fn options(args: &Args, range: TimeRange) -> Options {
@@ -215,7 +203,7 @@ pub(super) fn verdict(report: &ThetaReport) -> Result<(), Failure> {
 }
 
 /// Shows how many events have been read.
-struct Shown(Progress);
+struct Shown(RowProgress);
 
 impl ReadWatcher for Shown {
     fn events(&mut self, more: u64) {

@@ -1,8 +1,8 @@
 //! `ffclock-lab theta check`.
 
 use super::Sizes;
-use super::progress::Progress;
-use crate::{Failure, Global, output};
+use crate::progress::Progress;
+use crate::{Failure, GlobalOptions};
 use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::check::{
     AdversaryCampaign, CampaignOutcome, CheckBounds, CheckBoundsError, CheckVerdict, Effort, Exploration,
@@ -64,7 +64,7 @@ struct CheckReport {
     campaign: Option<CampaignOutcome>,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let Sizes { n, f } = args.sizes;
     let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
     let form = if args.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
@@ -85,11 +85,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             args.campaign,
         )?,
     };
-    if global.json {
-        output::json(&report)?
-    } else {
-        output::write(&render(&report))?
-    }
+    global.answer(&report, || render(&report))?;
     if report.is_bad() { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
 }
 

@@ -1,8 +1,8 @@
 //! `ffclock-lab theta import`.
 
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_theta::import::{
-    ImportError, ImportOptions, Imported, ServerCapture, TwoSidedOptions, import, import_two_sided,
+    ImportError, ImportOptions, ImportSummary, ServerCapture, TwoSidedOptions, import, import_two_sided,
 };
 use ffclock_units::{Rate, Span};
 use std::fmt::Write;
@@ -47,21 +47,17 @@ pub(super) struct Args {
     output: PathBuf,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let found = imported(args)?;
-    if global.json {
-        let json = serde_json::json!({
-            "servers": found.servers, "rounds": found.rounds, "replies": found.replies, "unmatched": found.unmatched,
-            "bound_ps": found.bound_ps, "cut": found.cut,
-        });
-        output::json(&json)?;
-    } else {
-        output::write(&render(&found, args))?;
-    }
+    let json = serde_json::json!({
+        "servers": found.servers, "rounds": found.rounds, "replies": found.replies, "unmatched": found.unmatched,
+        "bound_ps": found.bound_ps, "cut": found.cut,
+    });
+    global.answer(&json, || render(&found, args))?;
     found.cut.map_or(Ok(()), |words| Err(Failure::from(format!("the log is partial: {words}"))))
 }
 
-fn imported(args: &Args) -> Result<Imported, Failure> {
+fn imported(args: &Args) -> Result<ImportSummary, Failure> {
     let open = |path: &PathBuf| {
         let complaint = |error| Failure::from(format!("{}: {error}", path.display()));
         File::open(path).map(BufReader::new).map_err(complaint)
@@ -78,8 +74,8 @@ fn imported(args: &Args) -> Result<Imported, Failure> {
         .map_err(named)
 }
 
-fn render(found: &Imported, args: &Args) -> String {
-    let Imported { servers, rounds, replies, unmatched, bound_ps, .. } = found;
+fn render(found: &ImportSummary, args: &Args) -> String {
+    let ImportSummary { servers, rounds, replies, unmatched, bound_ps, .. } = found;
     let place = args.output.display();
     let mut text = format!("{rounds} rounds, {replies} replies of {} servers in {place}\n", servers.len());
     if let Some(bound_ps) = bound_ps {

@@ -1,6 +1,6 @@
 //! `ffclock-lab theta load`: keeps the network, the processors or the disk busy during a measurement.
 
-use crate::{Failure, Global, output, waiting_time};
+use crate::{Failure, GlobalOptions, waiting_time};
 use ffclock_theta_live::{LoadLevel, raise_priority};
 use ffclock_units::Span;
 use serde::Serialize;
@@ -66,7 +66,7 @@ const PACKET_BYTES: f64 = 1442.0;
 static PAYLOAD: [u8; 1400] = [0; 1400];
 static BLOCK: [u8; 65_536] = [0; 65_536];
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let length = crate::std_duration(args.length);
     let priority = raise_priority(args.priority);
     if args.priority.is_some() && !priority.starts_with("fifo") {
@@ -78,11 +78,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         LoadSource::Network => send(args, length)?,
         LoadSource::Disk => write(args, length)?,
     };
-    if global.json {
-        return output::json(&done);
-    }
     let Done { busy_percent, packets, blocks } = done;
-    output::write(&format!("busy {busy_percent:.1} % of the time; {packets} packets sent, {blocks} blocks written\n"))
+    global.answer(&done, || {
+        format!("busy {busy_percent:.1} % of the time; {packets} packets sent, {blocks} blocks written\n")
+    })
 }
 
 /// What a load has done.
@@ -172,7 +171,7 @@ mod tests {
     }
 
     fn run(args: &Args) -> Result<(), Failure> {
-        super::run(&Global { page: None, json: true }, args)
+        super::run(&GlobalOptions { page: None, json: true }, args)
     }
 
     /// Each course with each load on the processor. A busy machine may leave less than was asked for, and never more

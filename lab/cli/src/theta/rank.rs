@@ -1,6 +1,6 @@
 //! `ffclock-lab theta rank`.
 
-use crate::{Failure, Global, output, waiting_time};
+use crate::{Failure, GlobalOptions, waiting_time};
 use ffclock_counter::CounterId;
 use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta_live::{
@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
     #[command(flatten)]
-    pub(super) course: Course,
+    pub(super) course: RankRun,
 }
 
 /// About 2 GiB.
@@ -46,7 +46,7 @@ const EVENTS_MAX: u32 = 1 << 25;
 
 /// What is run: the same for all ranks.
 #[derive(clap::Args, Clone, Debug)]
-pub(super) struct Course {
+pub(super) struct RankRun {
     /// Byzantine processes tolerated: there must be at least 3f + 1 ranks
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub(super) f: u32,
@@ -88,7 +88,7 @@ pub(super) struct Course {
     pub(super) log: Option<PathBuf>,
 }
 
-impl Course {
+impl RankRun {
     pub(super) fn settings(&self, size: u32) -> Result<Settings, Failure> {
         Quorum::new(size, self.f).map_err(|error| Failure::usage(error.to_string()))?;
         let form = if self.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
@@ -101,7 +101,7 @@ impl Course {
     }
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let place = place_from(args.rank, args.size, |name| std::env::var(name).ok()).map_err(Failure::usage)?;
     let course = &args.course;
     let settings = course.settings(place.size)?;
@@ -142,7 +142,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 /// In a namespace the address may not be there yet: tries as long as the others wait.
-fn bind(listen: SocketAddr, settings: &Settings, course: &Course) -> Result<Coordinator, Failure> {
+fn bind(listen: SocketAddr, settings: &Settings, course: &RankRun) -> Result<Coordinator, Failure> {
     let begun = std::time::Instant::now();
     loop {
         match Coordinator::bind(listen, settings.clone(), Deadlines { patience: course.patience, limit: course.limit })
@@ -173,12 +173,8 @@ fn named(place: RankPlace, error: &LiveError) -> Failure {
 }
 
 /// The end of a run, for people or as JSON; a run in which something went wrong has failed.
-fn report(global: &Global, summary: &LiveSummary, log: Option<&Path>) -> Result<(), Failure> {
-    if global.json {
-        output::json(summary)?
-    } else {
-        output::write(&render(summary, log))?
-    }
+fn report(global: &GlobalOptions, summary: &LiveSummary, log: Option<&Path>) -> Result<(), Failure> {
+    global.answer(summary, || render(summary, log))?;
     if summary.failures.is_empty() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 

@@ -1,7 +1,7 @@
 //! `ffclock-lab theta report`.
 
 use super::analyse::{self, Results};
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions, output};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ pub(super) struct Args {
     python: PathBuf,
 }
 
-pub(super) fn run(_: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(_: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let results: Results = analyse::for_figures(&args.log)?;
     let json = output::to_json(&results)?;
     let failed = |error: std::io::Error| format!("cannot run {}: {error}", args.python.display());

@@ -3,8 +3,8 @@
 mod namespaces;
 
 use super::load::LoadSource;
-use super::rank::Course;
-use crate::{Failure, Global};
+use super::rank::RankRun;
+use crate::{Failure, GlobalOptions};
 use clap::ValueEnum;
 use ffclock_counter::{Choice, choose};
 use ffclock_theta_live::LoadLevel;
@@ -45,7 +45,7 @@ pub(super) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
     load_priority: Option<u8>,
     #[command(flatten)]
-    course: Course,
+    course: RankRun,
 }
 
 /// `timer=jumps:10..90`.
@@ -55,7 +55,7 @@ fn load_of(text: &str) -> Result<(LoadSource, String), String> {
     level.parse::<LoadLevel>().map(|_| (kind, level.to_owned()))
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let size = args.netns.unwrap_or(args.hosts.len() as u32);
     args.course.settings(size)?;
     if !args.pages.is_empty() && args.pages.len() != size as usize {
@@ -137,7 +137,7 @@ impl Ranks {
     }
 }
 
-fn in_namespaces(global: &Global, args: &Args, size: u32) -> Result<Ranks, Failure> {
+fn in_namespaces(global: &GlobalOptions, args: &Args, size: u32) -> Result<Ranks, Failure> {
     let own = std::env::current_exe()?;
     let namespaces = Namespaces::new(size)?;
     // Decided once: a check that is repeated by each rank while all are busy may come out differently for one of them.
@@ -189,7 +189,7 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
     Ok(loads)
 }
 
-fn on_hosts(global: &Global, args: &Args) -> Result<Ranks, Failure> {
+fn on_hosts(global: &GlobalOptions, args: &Args) -> Result<Ranks, Failure> {
     if let Some(host) = args.hosts.iter().find(|host| host.is_empty() || host.starts_with('-')) {
         return Err(Failure::usage(format!("--hosts: {host:?} is no host")));
     }

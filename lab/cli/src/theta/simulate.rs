@@ -1,10 +1,10 @@
 //! `ffclock-lab theta simulate`.
 
 use super::Sizes;
-use super::progress::Progress;
-use crate::{Failure, Global, output};
+use crate::progress::Progress;
+use crate::{Failure, GlobalOptions};
 use ffclock_theta::algorithm::AlgorithmForm;
-use ffclock_theta::faults::FaultSpec;
+use ffclock_theta::faults::PlannedFault;
 use ffclock_theta::simulate::{Simulation, SimulationError, SimulationOutcome, Spec, Unobserved};
 use ffclock_units::Span;
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub(super) struct Args {
     two_faced: Vec<u32>,
     /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
-    fault: Vec<FaultSpec>,
+    fault: Vec<PlannedFault>,
     /// The seed of all random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -63,7 +63,7 @@ struct SimulateReport<'a> {
     log: Option<&'a Path>,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let (spec, directory) = spec(args)?;
     let simulation = Simulation::new(&spec, &directory, args.seed).map_err(failure)?;
     let mut progress = Progress::new();
@@ -75,11 +75,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let outcome = outcome.map_err(failure)?;
     drop(progress);
     let report = SimulateReport { n: spec.n, f: spec.f, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
-    if global.json {
-        output::json(&report)?
-    } else {
-        output::write(&render(&report))?
-    }
+    global.answer(&report, || render(&report))?;
     if outcome.unfinished.is_empty() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 
@@ -108,7 +104,7 @@ fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
     if args.printed {
         spec.form = AlgorithmForm::Printed;
     }
-    spec.faults.extend(args.two_faced.iter().map(|&process| FaultSpec::two_faced(process)));
+    spec.faults.extend(args.two_faced.iter().map(|&process| PlannedFault::two_faced(process)));
     spec.faults.extend(args.fault.iter().cloned());
     Ok((spec, directory))
 }

@@ -1,11 +1,12 @@
 //! The command as a user types it.
 
 use super::{Args, run};
-use crate::{Cli, Failure};
+use crate::{Failure, LabCli};
 use clap::{Parser, Subcommand};
 use ffclock_theta::log::LogWriter;
 use ffclock_theta::record::{
-    ClockSample, Event, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent, SwitchRule, WayIn,
+    ClockSample, Event, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunHost, SwitchEvent,
+    SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ enum Only {
 
 /// `ffclock-lab theta WORDS`.
 pub(super) fn theta(words: &[&str]) -> Result<(), Failure> {
-    let cli = Cli::<Only>::try_parse_from(["ffclock-lab", "theta"].iter().chain(words)).unwrap();
+    let cli = LabCli::<Only>::try_parse_from(["ffclock-lab", "theta"].iter().chain(words)).unwrap();
     let Only::Theta(args) = &cli.command;
     run(&cli.global, args)
 }
@@ -31,16 +32,16 @@ impl Drop for Log {
     }
 }
 
-fn one_process() -> Run {
-    Run {
-        origin: Origin::Simulated,
+fn one_process() -> RunDescription {
+    RunDescription {
+        origin: LogOrigin::Simulated,
         form: RecordedForm::Repaired,
         processes: 1,
         tolerated: 0,
         delay_ps: 0,
         delay_min_ps: 0,
         disorder_ps: 0,
-        hosts: vec![Host { name: "alone".to_owned(), counter: "simulated".to_owned() }],
+        hosts: vec![RunHost { name: "alone".to_owned(), counter: "simulated".to_owned() }],
         host_of: vec![HostId(0)],
         faults: vec![],
         settings: BTreeMap::new(),

@@ -19,6 +19,17 @@ fn every_help_has_an_example() {
 }
 
 #[test]
+fn a_trace_of_which_nothing_can_be_used_is_a_failure() {
+    let place = Place::new();
+    let rows: String = (1..40).map(|at| format!("{}000000000,{at}.1,{at}.2,{at}\n", at + 1)).collect();
+    std::fs::write(place.file("backwards.csv"), format!("# frequency_hz=1000000000\nTa,Tb,Te,Tf\n{rows}")).unwrap();
+    let trace = place.file("backwards.csv").display().to_string();
+    let ended = place.run(&["replay", "--json", &trace]);
+    assert_eq!((ended.code, ended.json()["used"].as_u64()), (1, Some(0)), "{ended:?}");
+    assert!(ended.err.contains("no exchange of the trace could be used"), "{ended:?}");
+}
+
+#[test]
 fn wrong_usage_ends_with_two_and_says_why() {
     for (arguments, word) in [
         (&["nonsense"][..], "nonsense"),

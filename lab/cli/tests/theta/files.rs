@@ -226,6 +226,23 @@ fn a_report_of_a_partial_log_is_drawn_and_says_so() {
 }
 
 #[test]
+fn a_span_that_no_signed_number_holds_is_refused() {
+    let place = Place::new("huge-delay");
+    simulated(&place);
+    let run = Path::new(&place.log()).join("run.json");
+    let text = std::fs::read_to_string(&run).expect("just written");
+    let (before, rest) = text.split_once("\"delay_ps\":").expect("every run has it");
+    let (_, after) = rest.split_once(',').expect("more follows");
+    std::fs::write(&run, format!("{before}\"delay_ps\": {},{after}", u64::MAX)).expect("works in a test");
+    let output = theta(&["analyse", &place.log()]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("delay_ps = 18446744073709551615 is longer"),
+        "{output:?}"
+    );
+}
+
+#[test]
 fn a_report_of_nothing_is_a_clear_error() {
     let output = theta(&["report", "no-such-log"]);
     assert_eq!(output.status.code(), Some(1));

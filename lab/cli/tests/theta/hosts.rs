@@ -4,7 +4,7 @@ use crate::common::{FFCLOCK_LAB, Place, analyse, events, has, has_namespaces, js
 use ffclock_counter::{Choice, choose, nominal, read_ordered};
 use ffclock_page::{BootId, Publication, Writer};
 use ffclock_sys::SharedPage;
-use ffclock_theta::analysis::{Ratio, Stamping};
+use ffclock_theta::analysis::{Ratio, SwitchStamping};
 use ffclock_theta::certified::{CertifyOptions, certify_events};
 use ffclock_theta::log::{LogReader, WayInColumns};
 use ffclock_theta::record::{ClockSample, HostId};
@@ -83,7 +83,7 @@ pub fn truth(log: &str) -> f64 {
     };
     let clocks: Vec<_> = (0..log.run().hosts.len()).map(sample).collect();
     let events = events(&log, WayInColumns::Skip);
-    let options = CertifyOptions { stamping: Stamping::AfterBroadcast, ..CertifyOptions::default() };
+    let options = CertifyOptions { stamping: SwitchStamping::AfterBroadcast, ..CertifyOptions::default() };
     let bounds = certify_events(log.run(), &clocks, &events, &options).expect("the counter does not lie").first;
     let bounds = bounds.expect("there are switches");
     assert!(bounds.high.as_f64() / bounds.low.as_f64() < 1.001, "{bounds:?}");

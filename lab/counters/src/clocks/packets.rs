@@ -2,7 +2,7 @@
 
 use crate::beside::BracketedReading;
 use crate::followed::{Followed, Unfollowed};
-use crate::ways::Way;
+use crate::ways::CounterWay;
 use ffclock_counter::CounterId;
 use ffclock_sys::{
     DriverStamps, Interest, SocketEvent, StampMode, StampedSocket, Stamper, mono_now, poll, random_nonce,
@@ -59,7 +59,7 @@ pub enum DriverSource {
 }
 
 /// The stream of requests.
-pub struct Packets {
+pub struct RequestStream {
     socket: StampedSocket,
     stamper: Stamper,
     drivers: Vec<(DriverSource, DriverStamps)>,
@@ -68,17 +68,18 @@ pub struct Packets {
     turn: usize,
 }
 
-impl Packets {
+impl RequestStream {
     /// A socket to the server at `address`, and every source of stamps that this host has. `period` is that of the
     /// base.
     ///
     /// # Errors
-    /// The socket cannot be made. A source of stamps that is not there is no error: [`Packets::missing`].
-    pub fn connect(address: SocketAddr, period: Period, ways: Vec<Way>) -> io::Result<Self> {
+    /// The socket cannot be made. A source of stamps that is not there is no error: [`RequestStream::missing`].
+    pub fn connect(address: SocketAddr, period: Period, ways: Vec<CounterWay>) -> io::Result<Self> {
         let socket = StampedSocket::connect(address, StampMode::Kernel)?;
         let stamper = Stamper::new(CounterId::CPU, period);
         let followed = Followed::new(ways);
-        let mut packets = Packets { socket, stamper, drivers: Vec::new(), missing: Vec::new(), followed, turn: 0 };
+        let mut packets =
+            RequestStream { socket, stamper, drivers: Vec::new(), missing: Vec::new(), followed, turn: 0 };
         let hertz = period.as_hertz();
         packets.add_driver(DriverSource::Trace, DriverStamps::trace(CounterId::CPU, hertz));
         packets.add_driver(DriverSource::Module, DriverStamps::module(CounterId::CPU, &[address.port()], hertz));
@@ -103,7 +104,7 @@ impl Packets {
     }
 
     /// The counters.
-    pub fn ways(&self) -> &[Way] {
+    pub fn ways(&self) -> &[CounterWay] {
         self.followed.ways()
     }
 

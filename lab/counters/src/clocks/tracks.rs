@@ -3,7 +3,7 @@
 use super::packets::{DriverSource, Exchanged};
 use crate::beside::BracketedReading;
 use crate::known_time::KnownTime;
-use crate::ways::Way;
+use crate::ways::CounterWay;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_statistics::{Sorted, Spread};
 use ffclock_units::{
@@ -25,48 +25,48 @@ pub struct AbsurdFrequency {
 
 /// Where stamps are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stamps {
+enum StampOrigin {
     User,
     Socket,
     /// The source, and its place among those of the exchange.
     Driver(DriverSource, usize),
 }
 
-impl Stamps {
+impl StampOrigin {
     const fn name(self) -> &'static str {
         match self {
-            Stamps::User => "user",
-            Stamps::Socket => "socket",
-            Stamps::Driver(DriverSource::Trace, _) => "trace",
-            Stamps::Driver(DriverSource::Module, _) => "module",
+            StampOrigin::User => "user",
+            StampOrigin::Socket => "socket",
+            StampOrigin::Driver(DriverSource::Trace, _) => "trace",
+            StampOrigin::Driver(DriverSource::Module, _) => "module",
         }
     }
 }
 
-struct Track {
+struct ClockTrack {
     /// Which of the ways.
     counter: usize,
-    stamps: Stamps,
+    stamps: StampOrigin,
     estimator: Chosen,
 }
 
 /// All clocks, and what was found of each.
 pub struct Tracks {
-    ways: Vec<Way>,
+    ways: Vec<CounterWay>,
     truth: KnownTime,
     base: Period,
     leaps: LeapTable,
     warm_up_s: f64,
-    kinds: Vec<Stamps>,
-    tracks: Vec<Track>,
+    kinds: Vec<StampOrigin>,
+    tracks: Vec<ClockTrack>,
     /// By clock and phase.
-    errors: BTreeMap<(usize, usize), Vec<Judged>>,
+    errors: BTreeMap<(usize, usize), Vec<JudgedTime>>,
     /// By kind of stamps, direction and phase, ns.
     delays: BTreeMap<(usize, usize, usize), Vec<f64>>,
 }
 
 #[derive(Clone, Copy)]
-struct Judged {
+struct JudgedTime {
     error_s: f64,
     is_inside: bool,
 }
@@ -99,7 +99,7 @@ pub struct ClockFigures {
 }
 
 fn socket() -> String {
-    Stamps::Socket.name().to_owned()
+    StampOrigin::Socket.name().to_owned()
 }
 
 /// How far stamps lie outside those at the driver, on the side of user space: how much earlier on the way out, how much
@@ -123,7 +123,7 @@ pub struct StampFigures {
 
 /// The errors of all clocks at one time, in the order of the header.
 #[derive(Clone, Debug, Serialize)]
-pub struct ClockErrors {
+pub struct ErrorsAtTime {
     t: f64,
     phase: usize,
     error_s: Vec<Option<f64>>,
@@ -147,18 +147,22 @@ impl Tracks {
     /// # Errors
     /// A counter claims a frequency of which no clock can be made.
     pub fn new(
-        ways: &[Way],
+        ways: &[CounterWay],
         sources: &[DriverSource],
         truth: KnownTime,
         base: Period,
     ) -> Result<Self, AbsurdFrequency> {
-        let drivers = sources.iter().enumerate().map(|(place, source)| Stamps::Driver(*source, place));
-        let kinds: Vec<Stamps> = [Stamps::User, Stamps::Socket].into_iter().chain(drivers).collect();
+        let drivers = sources.iter().enumerate().map(|(place, source)| StampOrigin::Driver(*source, place));
+        let kinds: Vec<StampOrigin> = [StampOrigin::User, StampOrigin::Socket].into_iter().chain(drivers).collect();
         let each = ways.iter().enumerate();
         let each = each.flat_map(|(counter, way)| kinds.iter().map(move |stamps| (counter, way, *stamps)));
         let tracks = each.map(|(counter, way, stamps)| {
             let period = Period::from_hertz(way.hertz()).ok_or_else(|| absurd(way))?;
-            Ok(Track { counter, stamps, estimator: Chosen::new(Algorithm::Classic, Configs::default(), period, None) })
+            Ok(ClockTrack {
+                counter,
+                stamps,
+                estimator: Chosen::new(Algorithm::Classic, Configs::default(), period, None),
+            })
         });
         Ok(Tracks {
             ways: ways.to_vec(),
@@ -189,16 +193,16 @@ impl Tracks {
 
     /// Compares every clock with the truth now, `points` being every counter beside the base; `None` before there is
     /// any.
-    pub fn check(&mut self, phase: usize, t: f64, points: &[BracketedReading]) -> Option<ClockErrors> {
+    pub fn check(&mut self, phase: usize, t: f64, points: &[BracketedReading]) -> Option<ErrorsAtTime> {
         let estimates: Vec<Option<Estimate>> = self.tracks.iter().map(|track| track.estimator.estimate()).collect();
-        let mut errors = ClockErrors { t, phase, error_s: Vec::new(), bound_s: Vec::new() };
+        let mut errors = ErrorsAtTime { t, phase, error_s: Vec::new(), bound_s: Vec::new() };
         for (number, estimate) in estimates.iter().enumerate() {
             let point = points[self.tracks[number].counter];
             let judged = estimate.as_ref().map(|estimate| judge(estimate, &point, &self.truth));
             errors.error_s.push(judged.map(|(error, _)| error.as_span().as_seconds()));
             errors.bound_s.push(judged.map(|(_, bound)| bound.as_seconds()));
             if let Some((error, bound)) = judged.filter(|_| t >= self.warm_up_s) {
-                let judged = Judged { error_s: error.as_span().as_seconds(), is_inside: bound.contains(error) };
+                let judged = JudgedTime { error_s: error.as_span().as_seconds(), is_inside: bound.contains(error) };
                 self.errors.entry((number, phase)).or_default().push(judged);
             }
         }
@@ -232,8 +236,8 @@ impl Tracks {
     /// What the other stamps are compared with: those of the raw counter at the driver where there are any, the
     /// module's before the tracepoints'; else the socket's, which the kernel takes at the same place but by the system
     /// clock.
-    fn reference(&self) -> Stamps {
-        self.kinds.last().copied().unwrap_or(Stamps::Socket)
+    fn reference(&self) -> StampOrigin {
+        self.kinds.last().copied().unwrap_or(StampOrigin::Socket)
     }
 
     fn note_delays(&mut self, phase: usize, exchanged: &Exchanged) {
@@ -255,7 +259,7 @@ impl Tracks {
         self.errors.iter().map(|(&(number, phase), judged)| self.figures_of(number, phase, judged)).collect()
     }
 
-    fn figures_of(&self, number: usize, phase: usize, judged: &[Judged]) -> ClockFigures {
+    fn figures_of(&self, number: usize, phase: usize, judged: &[JudgedTime]) -> ClockFigures {
         let track = &self.tracks[number];
         let errors = Sorted::of(judged.iter().map(|judged| judged.error_s));
         let at = |share: f64| errors.quantile(share).unwrap_or(f64::NAN);
@@ -286,7 +290,7 @@ impl Tracks {
     }
 }
 
-fn absurd(way: &Way) -> AbsurdFrequency {
+fn absurd(way: &CounterWay) -> AbsurdFrequency {
     AbsurdFrequency { name: way.name(), hertz: way.hertz() }
 }
 
@@ -297,21 +301,21 @@ fn judge(estimate: &Estimate, point: &BracketedReading, truth: &KnownTime) -> (C
 }
 
 /// Both stamps of an exchange by one counter; `None` where there are none of the kind.
-fn stamps_of(stamps: Stamps, exchanged: &Exchanged, counter: usize, way: &Way) -> Option<[Stamp; 2]> {
+fn stamps_of(stamps: StampOrigin, exchanged: &Exchanged, counter: usize, way: &CounterWay) -> Option<[Stamp; 2]> {
     let around = [0, 1].map(|side: usize| exchanged.around[side][counter]);
     match stamps {
         _ if way.is_base() => by_base(stamps, exchanged),
-        Stamps::User => Some([0, 1].map(|side: usize| shown(exchanged.shown[side][counter]))),
+        StampOrigin::User => Some([0, 1].map(|side: usize| shown(exchanged.shown[side][counter]))),
         _ => Some(by_base(stamps, exchanged)?.map(|stamp| carried_over(&stamp, &around))),
     }
 }
 
 /// Both stamps of an exchange by the base.
-fn by_base(stamps: Stamps, exchanged: &Exchanged) -> Option<[Stamp; 2]> {
+fn by_base(stamps: StampOrigin, exchanged: &Exchanged) -> Option<[Stamp; 2]> {
     match stamps {
-        Stamps::User => Some(exchanged.user),
-        Stamps::Socket => exchanged.socket,
-        Stamps::Driver(_, place) => *exchanged.driver.get(place)?,
+        StampOrigin::User => Some(exchanged.user),
+        StampOrigin::Socket => exchanged.socket,
+        StampOrigin::Driver(_, place) => *exchanged.driver.get(place)?,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Taking the time of readings, on one CPU and on all at once.
 
-use crate::ways::{KernelTicks, Way, Work};
+use crate::ways::{CounterWay, KernelTicks, ReadingTask};
 use core::fmt;
 use core::hint::black_box;
 use ffclock_counter::{CounterId, pin_to, read_ordered};
@@ -65,12 +65,12 @@ pub(super) struct Burst {
 }
 
 /// Times brackets of `readings` each.
-struct Timed {
+struct ReadingBursts {
     brackets: usize,
     readings: usize,
 }
 
-impl Work for Timed {
+impl ReadingTask for ReadingBursts {
     type Output = Option<Vec<u64>>;
 
     #[inline(always)]
@@ -91,13 +91,13 @@ impl Work for Timed {
 }
 
 /// Times brackets of one reading each, which the compiler then knows.
-struct Single(usize);
+struct SingleReadings(usize);
 
-impl Work for Single {
+impl ReadingTask for SingleReadings {
     type Output = Option<Vec<u64>>;
 
     fn run<F: FnMut() -> Option<u64>>(self, read: F) -> Option<Vec<u64>> {
-        Timed { brackets: self.0, readings: 1 }.run(read)
+        ReadingBursts { brackets: self.0, readings: 1 }.run(read)
     }
 }
 
@@ -106,7 +106,7 @@ impl Work for Single {
 /// of the two, not within the bracket.
 struct Paused;
 
-impl Work for Paused {
+impl ReadingTask for Paused {
     type Output = Option<Vec<u64>>;
 
     fn run<F: FnMut() -> Option<u64>>(self, mut read: F) -> Option<Vec<u64>> {
@@ -121,11 +121,11 @@ impl Work for Paused {
 }
 
 /// Every way on one CPU, one after the other; `round` decides the order of the first readings.
-pub(super) fn burst_on(cpu: usize, ways: &[Way], burst: usize, round: usize) -> io::Result<Vec<Burst>> {
+pub(super) fn burst_on(cpu: usize, ways: &[CounterWay], burst: usize, round: usize) -> io::Result<Vec<Burst>> {
     in_thread(|| {
         pin_to(cpu)?;
         // The stack of a new thread is not in memory yet: the first one to write there would pay for the page.
-        Way::nothing().with(Single(1));
+        CounterWay::nothing().with(SingleReadings(1));
         let mut bursts = firsts(cpu, ways, round);
         bursts.extend(ways.iter().enumerate().flat_map(|(number, way)| bursts_of(number, way, cpu, burst)));
         Ok(bursts)
@@ -134,7 +134,7 @@ pub(super) fn burst_on(cpu: usize, ways: &[Way], burst: usize, round: usize) -> 
 
 /// One reading of every way, each after a pause. Ways share code, as the kernel's entry and the vDSO: in another order
 /// each round, none of them finds what the same other one has left in the caches.
-fn firsts(cpu: usize, ways: &[Way], round: usize) -> Vec<Burst> {
+fn firsts(cpu: usize, ways: &[CounterWay], round: usize) -> Vec<Burst> {
     let outside = order(ways.len(), round).into_iter().filter(|&number| ways[number].kernel_ticks().is_none());
     let first =
         |number: usize| Burst { way: number, cpu, arrangement: Arrangement::First, ticks: ways[number].with(Paused) };
@@ -156,18 +156,18 @@ fn order(count: usize, round: usize) -> Vec<usize> {
     numbers
 }
 
-fn bursts_of(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<Burst> {
+fn bursts_of(number: usize, way: &CounterWay, cpu: usize, burst: usize) -> Vec<Burst> {
     if way.kernel_ticks().is_some() {
         return bursts_in_kernel(number, way, cpu, burst);
     }
     let made = |arrangement, ticks| Burst { way: number, cpu, arrangement, ticks };
-    let single = way.with(Single(burst));
-    let batches = way.with(Timed { brackets: burst.div_ceil(BATCH).max(2), readings: BATCH });
+    let single = way.with(SingleReadings(burst));
+    let batches = way.with(ReadingBursts { brackets: burst.div_ceil(BATCH).max(2), readings: BATCH });
     vec![made(Arrangement::Single, single), made(Arrangement::BackToBack, batches)]
 }
 
 /// As the module measured it; its own cost counts for the way that reads nothing, which is the first one.
-fn bursts_in_kernel(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<Burst> {
+fn bursts_in_kernel(number: usize, way: &CounterWay, cpu: usize, burst: usize) -> Vec<Burst> {
     let samples: Option<Vec<KernelTicks>> = (0..burst).map(|_| way.kernel_ticks().flatten()).collect();
     let made = |way, ticks| Burst { way, cpu, arrangement: Arrangement::Kernel, ticks };
     let of = |part: fn(&KernelTicks) -> u64| samples.as_ref().map(|samples| samples.iter().map(part).collect());
@@ -176,7 +176,7 @@ fn bursts_in_kernel(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<B
 }
 
 /// Every way on all CPUs at once, all at the same way at the same time.
-pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[Way], burst: usize) -> io::Result<Vec<Burst>> {
+pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[CounterWay], burst: usize) -> io::Result<Vec<Burst>> {
     let barrier = Barrier::new(cpus.len());
     let bursts = at_once(cpus.iter().map(|&cpu| (Builder::new(), cpu)), |cpu| {
         // A thread that cannot be pinned still meets the others, which would wait for ever.
@@ -185,7 +185,7 @@ pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[Way], burst: usize) -> i
         let bursts: Vec<Burst> = outside
             .map(|(number, way)| {
                 barrier.wait();
-                let ticks = way.with(Single(burst));
+                let ticks = way.with(SingleReadings(burst));
                 Burst { way: number, cpu, arrangement: Arrangement::AllCpus, ticks }
             })
             .collect();

@@ -1,7 +1,7 @@
 //! What becomes of the brackets: distributions, the time series, the slowest.
 
 use super::sampling::{Arrangement, Burst};
-use crate::ways::Way;
+use crate::ways::CounterWay;
 use ffclock_statistics::{LogHistogram, Spread};
 use ffclock_units::Period;
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,7 @@ pub struct Outlier {
 
 /// One way in one round, ticks per reading without the instrument's own cost in that round: a point of the time series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Round {
+pub struct RoundFigures {
     /// Seconds since the beginning.
     pub t: f64,
     /// Number of the phase.
@@ -105,31 +105,31 @@ pub struct Round {
 
 /// Which brackets are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct BracketKey {
     phase: usize,
     /// Which of the ways.
     way: usize,
     arrangement: Arrangement,
 }
 
-impl Key {
+impl BracketKey {
     /// The same for another way.
     fn with_way(self, way: usize) -> Self {
-        Key { way, ..self }
+        BracketKey { way, ..self }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Tally {
-    ways: Vec<Way>,
+pub(super) struct BracketTally {
+    ways: Vec<CounterWay>,
     period: Period,
-    brackets: BTreeMap<Key, LogHistogram>,
+    brackets: BTreeMap<BracketKey, LogHistogram>,
     slowest: Vec<(u64, Outlier)>,
 }
 
-impl Tally {
-    pub(super) fn new(ways: Vec<Way>, period: Period) -> Self {
-        Tally { ways, period, brackets: BTreeMap::new(), slowest: Vec::new() }
+impl BracketTally {
+    pub(super) fn new(ways: Vec<CounterWay>, period: Period) -> Self {
+        BracketTally { ways, period, brackets: BTreeMap::new(), slowest: Vec::new() }
     }
 
     /// The first way is the instrument's own cost, the last one its check; neither is a counter.
@@ -137,12 +137,12 @@ impl Tally {
         way != 0 && way + 1 != self.ways.len()
     }
 
-    pub(super) fn add(&mut self, phase: usize, at_s: f64, bursts: &[Burst]) -> Vec<Round> {
+    pub(super) fn add(&mut self, phase: usize, at_s: f64, bursts: &[Burst]) -> Vec<RoundFigures> {
         let mut rounds = Vec::new();
         for burst in bursts {
             let ticks = burst.ticks.as_deref().unwrap_or_default();
             let histogram =
-                self.brackets.entry(Key { phase, way: burst.way, arrangement: burst.arrangement }).or_default();
+                self.brackets.entry(BracketKey { phase, way: burst.way, arrangement: burst.arrangement }).or_default();
             ticks.iter().for_each(|bracket| histogram.add(*bracket));
             if self.is_counter(burst.way) {
                 self.note_slowest(phase, at_s, burst);
@@ -177,13 +177,13 @@ impl Tally {
         self.slowest.truncate(OUTLIERS);
     }
 
-    fn point(&self, phase: usize, at_s: f64, burst: &Burst, overhead: &[u64]) -> Option<Round> {
+    fn point(&self, phase: usize, at_s: f64, burst: &Burst, overhead: &[u64]) -> Option<RoundFigures> {
         let as_floats = |ticks: &[u64]| ticks.iter().map(|&tick| tick as f64).collect::<Vec<f64>>();
         let own = Spread::of(&as_floats(overhead))?.median;
         let readings = burst.arrangement.readings() as f64;
         let net = Spread::of(&as_floats(burst.ticks.as_deref()?))?.map(|ticks| (ticks - own).max(0.0) / readings);
         let way = &self.ways[burst.way];
-        Some(Round {
+        Some(RoundFigures {
             t: at_s,
             phase,
             cpu: burst.cpu,
@@ -201,7 +201,7 @@ impl Tally {
     }
 
     /// Ticks per reading of a way, less the median of the instrument's own cost.
-    fn net(&self, key: Key) -> Option<Spread> {
+    fn net(&self, key: BracketKey) -> Option<Spread> {
         let own = self.brackets.get(&key.with_way(0))?.spread()?.median;
         let readings = key.arrangement.readings() as f64;
         let all = self.brackets.get(&key)?.spread()?;
@@ -212,7 +212,7 @@ impl Tally {
         let counters = self.brackets.iter().filter(|(key, _)| self.is_counter(key.way));
         counters
             .filter_map(|(&key, histogram)| {
-                let Key { phase, way, arrangement } = key;
+                let BracketKey { phase, way, arrangement } = key;
                 let ticks = self.net(key)?;
                 let way = &self.ways[way];
                 let (counter, access) = (way.counter().to_owned(), way.access().to_owned());
@@ -226,7 +226,7 @@ impl Tally {
         let counters = self.brackets.iter().filter(|(key, _)| self.is_counter(key.way));
         counters
             .filter_map(|(&key, histogram)| {
-                let Key { phase, way, arrangement } = key;
+                let BracketKey { phase, way, arrangement } = key;
                 let own = self.brackets.get(&key.with_way(0))?.spread()?.median;
                 let net = |ticks: f64| (ticks - own).max(0.0) / arrangement.readings() as f64;
                 let bins = histogram.bins().map(|(ticks, count)| (net(ticks), count)).collect();
@@ -241,7 +241,7 @@ impl Tally {
         let last = self.ways.len() - 1;
         let own = self.brackets.iter().filter(|(key, _)| key.way == 0);
         own.filter_map(|(&key, histogram)| {
-            let Key { phase, arrangement, .. } = key;
+            let BracketKey { phase, arrangement, .. } = key;
             let subtracted = histogram.spread()?.median / arrangement.readings() as f64;
             let check = self.brackets.get(&key.with_way(last))?.spread()?;
             let left = check.map(|ticks| self.nanos(ticks / arrangement.readings() as f64 - subtracted));
@@ -272,8 +272,8 @@ mod tests {
 
     #[test]
     fn the_instruments_own_cost_is_subtracted() {
-        let ways = vec![Way::nothing(), crate::ways::empty_system_call(), Way::nothing()];
-        let mut tally = Tally::new(ways, Period::from_hertz(2e9).unwrap());
+        let ways = vec![CounterWay::nothing(), crate::ways::empty_system_call(), CounterWay::nothing()];
+        let mut tally = BracketTally::new(ways, Period::from_hertz(2e9).unwrap());
         let bursts = [burst(0, &[50, 50, 60]), burst(1, &[150, 150, 5150]), burst(2, &[50, 54, 70])];
         let rounds = tally.add(0, 1.5, &bursts);
         assert_eq!(rounds.len(), 1);
@@ -291,8 +291,8 @@ mod tests {
 
     #[test]
     fn the_slowest_are_kept_in_order() {
-        let ways = vec![Way::nothing(), crate::ways::empty_system_call(), Way::nothing()];
-        let mut tally = Tally::new(ways, Period::from_hertz(1e9).unwrap());
+        let ways = vec![CounterWay::nothing(), crate::ways::empty_system_call(), CounterWay::nothing()];
+        let mut tally = BracketTally::new(ways, Period::from_hertz(1e9).unwrap());
         for size in 0..100 {
             tally.add(0, size as f64, &[burst(0, &[1]), burst(1, &[(size * 37) % 100 + 1])]);
         }

@@ -1,9 +1,9 @@
 //! From samples to figures: time errors, rates, deviations.
 
 use super::allan::{Deviation, deviations};
-use super::{About, Sample};
+use super::{CountersSample, StabilityAbout};
 use crate::beside::BracketedReading;
-use crate::campaign::Phase;
+use crate::campaign::CampaignPhase;
 use ffclock_statistics::Spread;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl Curve {
     }
 
     /// The mean over the quiet phases; over everything where there is none.
-    fn reference_rate(&self, phases: &[Phase]) -> f64 {
+    fn reference_rate(&self, phases: &[CampaignPhase]) -> f64 {
         let is_quiet = |phase: usize| phases.get(phase).is_none_or(|phase| phase.load.is_none());
         let quiet: Vec<f64> = self.rates().filter(|(phase, _)| is_quiet(*phase)).map(|(_, rate)| rate).collect();
         let rates = if quiet.is_empty() { self.rates().map(|(_, rate)| rate).collect() } else { quiet };
@@ -59,7 +59,7 @@ impl Curve {
     }
 
     /// The figures of the curve.
-    pub fn steadiness(&self, phases: &[Phase]) -> Steadiness {
+    pub fn steadiness(&self, phases: &[CampaignPhase]) -> Steadiness {
         let ends = |values: &[f64]| Some(values.last()? - values.first()?);
         let (Some(length), Some(ahead)) = (ends(&self.t), ends(&self.x)) else { return self.nothing() };
         let mean = self.reference_rate(phases);
@@ -90,7 +90,7 @@ const BASE: &str = "base";
 
 /// Every comparison of a run: each counter with the base, and, where there is a reference, the base and each counter
 /// with it.
-pub fn analyse(about: &About, samples: &[Sample]) -> Vec<Curve> {
+pub fn analyse(about: &StabilityAbout, samples: &[CountersSample]) -> Vec<Curve> {
     let mut curves: Vec<Curve> = (0..about.counters.len()).map(|number| against_base(about, samples, number)).collect();
     if about.reference.is_some() {
         let base = base_against_reference(about, samples);
@@ -102,30 +102,34 @@ pub fn analyse(about: &About, samples: &[Sample]) -> Vec<Curve> {
 }
 
 /// Samples that hold the points of a file as those of a reference; the phase is that of the nearest sample before.
-pub fn with_reference(about: &About, samples: &[Sample], points: &[BracketedReading]) -> Vec<Sample> {
-    let origin = Origin::of(about, samples);
+pub fn with_reference(
+    about: &StabilityAbout,
+    samples: &[CountersSample],
+    points: &[BracketedReading],
+) -> Vec<CountersSample> {
+    let origin = CurveOrigin::of(about, samples);
     let phase_at = |t: f64| {
         let after = samples.partition_point(|sample| sample.t <= t);
         samples[..after].last().map_or(0, |sample| sample.phase)
     };
     let of_reference = points.iter().map(|point| {
         let t = origin.seconds(point);
-        Sample { t, phase: phase_at(t), points: Vec::new(), reference: Some(*point) }
+        CountersSample { t, phase: phase_at(t), points: Vec::new(), reference: Some(*point) }
     });
     samples.iter().cloned().chain(of_reference).collect()
 }
 
 /// Where the time of the curves begins: the same for all, so that they can be added.
 #[derive(Clone, Copy)]
-struct Origin {
+struct CurveOrigin {
     base: u64,
     hertz: f64,
 }
 
-impl Origin {
-    fn of(about: &About, samples: &[Sample]) -> Self {
+impl CurveOrigin {
+    fn of(about: &StabilityAbout, samples: &[CountersSample]) -> Self {
         let first = samples.iter().find_map(|sample| sample.points.first().or(sample.reference.as_ref()));
-        Origin { base: first.map_or(0, |point| point.base), hertz: about.base_hertz }
+        CurveOrigin { base: first.map_or(0, |point| point.base), hertz: about.base_hertz }
     }
 
     /// Seconds of base from the beginning to a point, negative before it.
@@ -137,21 +141,21 @@ impl Origin {
 /// The points of one counter or of the reference, each with its phase.
 type Points = Vec<(usize, BracketedReading)>;
 
-fn against_base(about: &About, samples: &[Sample], number: usize) -> Curve {
+fn against_base(about: &StabilityAbout, samples: &[CountersSample], number: usize) -> Curve {
     let counter = &about.counters[number];
     let points = samples.iter().filter_map(|sample| Some((sample.phase, *sample.points.get(number)?))).collect();
     let names = [counter.name.as_str(), BASE];
-    curve(Origin::of(about, samples), names, points, |shown, base_s| shown as f64 / counter.hertz - base_s)
+    curve(CurveOrigin::of(about, samples), names, points, |shown, base_s| shown as f64 / counter.hertz - base_s)
 }
 
-fn base_against_reference(about: &About, samples: &[Sample]) -> Curve {
+fn base_against_reference(about: &StabilityAbout, samples: &[CountersSample]) -> Curve {
     let points = samples.iter().filter_map(|sample| Some((sample.phase, sample.reference?))).collect();
     let names = [BASE, about.reference.as_deref().unwrap_or_default()];
-    curve(Origin::of(about, samples), names, points, |shown, base_s| base_s - shown as f64 * 1e-9)
+    curve(CurveOrigin::of(about, samples), names, points, |shown, base_s| base_s - shown as f64 * 1e-9)
 }
 
 /// `ahead` gets what was counted, and the seconds of base that passed, since the first point.
-fn curve(origin: Origin, names: [&str; 2], points: Points, ahead: impl Fn(i128, f64) -> f64) -> Curve {
+fn curve(origin: CurveOrigin, names: [&str; 2], points: Points, ahead: impl Fn(i128, f64) -> f64) -> Curve {
     let t: Vec<f64> = points.iter().map(|(_, point)| origin.seconds(point)).collect();
     let begin = points.first().map_or((0, 0.0), |(_, point)| (point.value, t[0]));
     let x = points.iter().zip(&t).map(|((_, point), t)| ahead(point.value - begin.0, t - begin.1)).collect();
@@ -199,14 +203,14 @@ mod tests {
     use crate::stability::CounterAbout;
     use ffclock_units::Span;
 
-    fn about(reference: Option<&str>) -> About {
+    fn about(reference: Option<&str>) -> StabilityAbout {
         let counters = vec![CounterAbout { name: "slow".into(), hertz: 1e6 }];
-        About { base_hertz: 1e9, counters, reference: reference.map(str::to_owned), every_s: 1.0 }
+        StabilityAbout { base_hertz: 1e9, counters, reference: reference.map(str::to_owned), every_s: 1.0 }
     }
 
     /// A base of 1 GHz that turns over after 5 s; a counter of 1 MHz that is 50 ppm fast, and 80 ppm in phase 1; a
     /// reference against which the base is 10 ppm fast, read a quarter of a second before the counter.
-    fn samples() -> Vec<Sample> {
+    fn samples() -> Vec<CountersSample> {
         let mut slow = 0;
         let sample = |second: u64| {
             let phase = (second / 10) as usize;
@@ -215,7 +219,7 @@ mod tests {
             let point = |base, value| BracketedReading { base, width: 40, value };
             let truth = (second as f64 - 0.25) * 1e9 / 1.00001;
             let reference = Some(point(base.wrapping_sub(250_000_000), truth as i128));
-            Sample { t: second as f64, phase, points: vec![point(base, slow)], reference }
+            CountersSample { t: second as f64, phase, points: vec![point(base, slow)], reference }
         };
         (0..30).map(sample).collect()
     }
@@ -247,9 +251,12 @@ mod tests {
     fn points_of_a_file_take_the_place_of_a_reference() {
         let about = about(Some("file"));
         let points: Vec<BracketedReading> = samples().iter().filter_map(|sample| sample.reference).collect();
-        let bare: Vec<Sample> = samples().into_iter().map(|sample| Sample { reference: None, ..sample }).collect();
+        let bare: Vec<CountersSample> =
+            samples().into_iter().map(|sample| CountersSample { reference: None, ..sample }).collect();
         let both = with_reference(&about, &bare, &points);
-        let of = |samples: &[Sample]| analyse(&about, samples).iter().map(|curve| curve.x.clone()).collect::<Vec<_>>();
+        let of = |samples: &[CountersSample]| {
+            analyse(&about, samples).iter().map(|curve| curve.x.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(of(&both), of(&samples()));
         assert_eq!(both[bare.len() + 15].phase, 1);
     }
@@ -263,7 +270,8 @@ mod tests {
             assert!(found[..2].iter().all(|one| one.rate_ppm.is_some() == (few == 2)), "{few}: {found:?}");
             assert_eq!(found[2].rate_ppm, None, "one sample lies between the references: {found:?}");
         }
-        let silent: Vec<Sample> = samples().into_iter().map(|sample| Sample { reference: None, ..sample }).collect();
+        let silent: Vec<CountersSample> =
+            samples().into_iter().map(|sample| CountersSample { reference: None, ..sample }).collect();
         let found = analyse(&about(Some("pps0")), &silent)[1].steadiness(&phases);
         assert_eq!((found.rate_ppm, found.width_ns), (None, None), "no pulse came");
     }
@@ -271,7 +279,8 @@ mod tests {
     #[test]
     fn a_file_of_a_day_is_joined_at_once() {
         let one = samples().remove(0);
-        let samples: Vec<Sample> = (0..86_400).map(|t| Sample { t: f64::from(t), ..one.clone() }).collect();
+        let samples: Vec<CountersSample> =
+            (0..86_400).map(|t| CountersSample { t: f64::from(t), ..one.clone() }).collect();
         let at =
             |t: u64| BracketedReading { base: one.points[0].base.wrapping_add(t * 1_000_000_000), ..one.points[0] };
         let points: Vec<BracketedReading> = (0..86_400).map(at).collect();

@@ -3,7 +3,7 @@
 use crate::beside::{BracketedReading, narrowest};
 use crate::ffi::{self, Pulse};
 use crate::posix_clock::PosixClock;
-use crate::ways::{Way, ptp_clock, vdso};
+use crate::ways::{CounterWay, ptp_clock, vdso};
 use ffclock_client::Clock;
 use std::fs::File;
 use std::io::{self, BufRead, Read};
@@ -41,11 +41,11 @@ pub enum ReferenceError {
 
 /// A source of time to compare counters with.
 #[derive(Debug)]
-pub enum Reference {
+pub enum ReferenceClock {
     /// The clock that ffclockd publishes: the absolute time of a base reading.
     Published(Box<Clock>),
     /// A PTP hardware clock.
-    Ptp(Way),
+    Ptp(CounterWay),
     /// Pulses of a PPS input, mapped from the system clock to the base.
     Pulses {
         /// The device.
@@ -57,7 +57,7 @@ pub enum Reference {
     },
 }
 
-impl Reference {
+impl ReferenceClock {
     /// The published clock at `page`, or at its usual place.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Reference {
         };
         let clock = clock.map_err(|error| ReferenceError::Page(error.to_string()))?;
         clock.now().map_err(|error| ReferenceError::Page(error.to_string()))?;
-        Ok(Reference::Published(Box::new(clock)))
+        Ok(ReferenceClock::Published(Box::new(clock)))
     }
 
     /// A device: `/dev/ptpN` or `/dev/ppsN`.
@@ -79,19 +79,19 @@ impl Reference {
     pub fn device(path: &Path) -> Result<Self, ReferenceError> {
         let failed = |error| ReferenceError::Device { path: path.to_owned(), error };
         if !path.to_string_lossy().contains("pps") {
-            return ptp_clock(path).map(Reference::Ptp).map_err(failed);
+            return ptp_clock(path).map(ReferenceClock::Ptp).map_err(failed);
         }
         let device = File::open(path).map_err(failed)?;
         ffi::latest_pulse(&device).map_err(failed)?;
-        Ok(Reference::Pulses { device, path: path.to_owned(), last: None })
+        Ok(ReferenceClock::Pulses { device, path: path.to_owned(), last: None })
     }
 
     /// For people.
     pub fn name(&self) -> &str {
         match self {
-            Reference::Published(_) => "ffclock",
-            Reference::Ptp(way) => way.counter(),
-            Reference::Pulses { path, .. } => path.to_str().unwrap_or("reference"),
+            ReferenceClock::Published(_) => "ffclock",
+            ReferenceClock::Ptp(way) => way.counter(),
+            ReferenceClock::Pulses { path, .. } => path.to_str().unwrap_or("reference"),
         }
     }
 
@@ -101,14 +101,14 @@ impl Reference {
     /// The reference is gone.
     pub fn point(&mut self) -> Result<Option<BracketedReading>, ReferenceError> {
         match self {
-            Reference::Published(clock) => published_point(clock).map(Some),
-            Reference::Ptp(way) => {
+            ReferenceClock::Published(clock) => published_point(clock).map(Some),
+            ReferenceClock::Ptp(way) => {
                 narrowest(|| way.read().map(i128::from)).map(Some).ok_or_else(|| ReferenceError::Device {
                     path: PathBuf::from("/dev").join(way.counter()),
                     error: io::Error::other("it cannot be read any more"),
                 })
             }
-            Reference::Pulses { device, path, last } => {
+            ReferenceClock::Pulses { device, path, last } => {
                 let pulse =
                     ffi::latest_pulse(device).map_err(|error| ReferenceError::Device { path: path.clone(), error })?;
                 Ok(new_pulse(last, pulse).and_then(pulse_point))
@@ -216,10 +216,10 @@ mod tests {
 
     #[test]
     fn a_reference_that_is_none_is_refused_with_a_remedy() {
-        let missing = Reference::published(Some(Path::new("/nonexistent/page"))).unwrap_err();
+        let missing = ReferenceClock::published(Some(Path::new("/nonexistent/page"))).unwrap_err();
         assert!(missing.to_string().contains("start ffclockd"), "{missing}");
         for path in ["/dev/null", "/nonexistent/ptp0", "/nonexistent/pps0"] {
-            assert!(matches!(Reference::device(Path::new(path)), Err(ReferenceError::Device { .. })), "{path}");
+            assert!(matches!(ReferenceClock::device(Path::new(path)), Err(ReferenceError::Device { .. })), "{path}");
         }
         let file = std::env::temp_dir().join(format!("ffclock-reference-{}", std::process::id()));
         std::fs::write(&file, "# counter,time\n1,2\n").unwrap();

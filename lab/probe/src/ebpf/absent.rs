@@ -1,13 +1,13 @@
 //! What stands for the programs where this program was built without them.
 
-use super::{Opened, Passage, ProgramScope};
+use super::{Opened, ProgramScope, SitePassage};
 use std::io;
 
 /// Stands for the programs; it has no value.
 #[derive(Debug)]
-pub enum Stamps {}
+pub enum NoStamps {}
 
-impl Stamps {
+impl NoStamps {
     /// Says why there are none.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl Stamps {
     ///
     /// # Errors
     /// None.
-    pub fn drain(&mut self, _: impl FnMut(Passage)) -> io::Result<()> {
+    pub fn drain(&mut self, _: impl FnMut(SitePassage)) -> io::Result<()> {
         match *self {}
     }
 

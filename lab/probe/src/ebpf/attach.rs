@@ -12,14 +12,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 #[derive(Debug)]
 pub(super) enum AtTc {
     Link(#[expect(dead_code, reason = "held for what closing it does")] OwnedFd),
-    Filter(#[expect(dead_code, reason = "held for what dropping it does")] Filter),
+    Filter(#[expect(dead_code, reason = "held for what dropping it does")] TcFilter),
 }
 
 /// A filter of `clsact`.
 #[derive(Debug)]
-pub(super) struct Filter(TcHook);
+pub(super) struct TcFilter(TcHook);
 
-impl Drop for Filter {
+impl Drop for TcFilter {
     fn drop(&mut self) {
         // A device that is gone took its filters along. The queueing discipline stays: another program may use it by
         // now, and an empty one does nothing.
@@ -58,7 +58,7 @@ fn filter(program: BorrowedFd<'_>, device: u32, direction: Direction) -> Result<
     };
     let mut hook = TcHookBuilder::new(program.as_fd()).ifindex(device as i32).hook(point);
     let attached = hook.create().and_then(|mut hook| hook.attach());
-    attached.map(|hook| AtTc::Filter(Filter(hook))).map_err(|error| match error.kind() {
+    attached.map(|hook| AtTc::Filter(TcFilter(hook))).map_err(|error| match error.kind() {
         ErrorKind::NotFound => "the kernel has no clsact (module sch_ingress)".to_owned(),
         _ => error.to_string(),
     })

@@ -2,7 +2,7 @@
 //! this crate that may hold unsafe code.
 
 use super::skeleton::types::{known as KnownBy, passage as HandedOver, place as Place};
-use super::{Known, Passage};
+use super::{Known, SitePassage};
 use crate::payload::Lengths;
 use crate::site::Site;
 use ffclock_units::{Moment, Span};
@@ -13,7 +13,7 @@ const MOST_ON_THE_WAY: usize = 1 << 14;
 
 /// Turns what the programs hand over into passages.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct PassageDecoder {
     lengths: Lengths,
     /// How far `CLOCK_MONOTONIC` of this process is ahead of the kernel's: a time namespace shifts it.
     shift: Span,
@@ -21,14 +21,14 @@ pub(super) struct Decoder {
     on_the_way: BTreeMap<u64, Known>,
 }
 
-impl Decoder {
+impl PassageDecoder {
     pub(super) fn new(lengths: Lengths) -> Self {
         let text = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
-        Decoder { lengths, shift: monotonic_shift(&text), on_the_way: BTreeMap::new() }
+        PassageDecoder { lengths, shift: monotonic_shift(&text), on_the_way: BTreeMap::new() }
     }
 
     /// `None` where the packet cannot be ours.
-    pub(super) fn decode(&mut self, handed_over: &HandedOver) -> Option<Passage> {
+    pub(super) fn decode(&mut self, handed_over: &HandedOver) -> Option<SitePassage> {
         let HandedOver { time_ns, number, buffer, place, known } = *handed_over;
         let site = site_of(place)?;
         let known = match known {
@@ -48,7 +48,7 @@ impl Decoder {
             self.on_the_way.insert(buffer, known);
         }
         let stamped = Moment::from_origin(Span::from_nanos(time_ns.into())) + self.shift;
-        Some(Passage { site, stamped, known })
+        Some(SitePassage { site, stamped, known })
     }
 }
 
@@ -96,14 +96,14 @@ mod tests {
         HandedOver { time_ns, number, buffer: 0xffff_8881, place, known }
     }
 
-    fn decoder() -> Decoder {
-        Decoder { lengths: Lengths::from(64), shift: Span::ZERO, on_the_way: BTreeMap::new() }
+    fn decoder() -> PassageDecoder {
+        PassageDecoder { lengths: Lengths::from(64), shift: Span::ZERO, on_the_way: BTreeMap::new() }
     }
 
     #[test]
     fn a_packet_is_known_by_identity_by_length_and_by_its_buffer() {
         let mut decoder = decoder();
-        let known = |decoder: &mut Decoder, passage| decoder.decode(&passage).map(|passage| passage.known);
+        let known = |decoder: &mut PassageDecoder, passage| decoder.decode(&passage).map(|passage| passage.known);
         let done = handed_over(9, 0, Place::PLACE_DONE, KnownBy::KNOWN_BUFFER);
         assert_eq!(known(&mut decoder, done), None, "nothing was handed to the driver there");
         let start = handed_over(7, 1234, Place::PLACE_START, KnownBy::KNOWN_IDENTITY);

@@ -2,9 +2,9 @@
 
 use super::attach::{self, AtTc};
 use super::permission::{explain, hindrance};
-use super::place::{Decoder, read};
+use super::place::{PassageDecoder, read};
 use super::skeleton::{OpenStampsSkel, StampsSkel, StampsSkelBuilder, types};
-use super::{Opened, Passage, ProgramScope};
+use super::{Opened, ProgramScope, SitePassage};
 use crate::plan::QueueHook;
 use crate::ring::device_index;
 use crate::site::{Site, Sites};
@@ -44,26 +44,26 @@ const OTHERS: [(&str, &str, Site); 5] = [
     (XDP, "XDP", Site::XdpIn),
 ];
 
-type Taken = Arc<Mutex<Vec<types::passage>>>;
+type TakenPassages = Arc<Mutex<Vec<types::passage>>>;
 
 /// The programs at their places. Dropped, they are gone.
-pub struct Stamps {
+pub struct EbpfStamps {
     // They are dropped in this order: what hands over, what takes, and the programs to which both belong.
     _links: Vec<Link>,
     _at_tc: Vec<AtTc>,
     ring: RingBuffer<'static>,
     skeleton: StampsSkel<'static>,
-    taken: Taken,
-    decoder: Decoder,
+    taken: TakenPassages,
+    decoder: PassageDecoder,
 }
 
-impl core::fmt::Debug for Stamps {
+impl core::fmt::Debug for EbpfStamps {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         formatter.debug_struct("Stamps").field("decoder", &self.decoder).finish_non_exhaustive()
     }
 }
 
-impl Stamps {
+impl EbpfStamps {
     /// Loads and attaches what the scope asks for. What this kernel does not have or allow is left out and named.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Stamps {
         let others = OTHERS.iter().filter(|(_, _, site)| scope.sites.contains(*site)).map(|(name, ..)| *name);
         programs.extend(others.filter(|name| *name != FENTRY || scope.queue_hook == QueueHook::Fentry));
         let (skeleton, device) = load_possible(scope, &mut programs, &mut missing)?;
-        let taken = Taken::default();
+        let taken = TakenPassages::default();
         let ring = ring(&skeleton, &taken).map_err(|error| explain(&error))?;
         let (mut links, mut at_tc) = (Vec::new(), Vec::new());
         for name in &programs {
@@ -94,16 +94,16 @@ impl Stamps {
         if links.is_empty() && at_tc.is_empty() {
             return Err(missing.join("; "));
         }
-        let decoder = Decoder::new(scope.lengths);
+        let decoder = PassageDecoder::new(scope.lengths);
         let links = links.into_iter().map(|(_, link)| link).collect();
-        Ok((Stamps { _links: links, _at_tc: at_tc, ring, skeleton, taken, decoder }, missing))
+        Ok((EbpfStamps { _links: links, _at_tc: at_tc, ring, skeleton, taken, decoder }, missing))
     }
 
     /// Hands over what has happened since the last call.
     ///
     /// # Errors
     /// The kernel's buffer cannot be read.
-    pub fn drain(&mut self, mut take: impl FnMut(Passage)) -> io::Result<()> {
+    pub fn drain(&mut self, mut take: impl FnMut(SitePassage)) -> io::Result<()> {
         self.ring.consume().map_err(|error| io::Error::other(error.to_string()))?;
         let taken = core::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner));
         for passage in &taken {
@@ -188,7 +188,7 @@ fn configure(open: &mut OpenStampsSkel<'_>, scope: &ProgramScope<'_>) -> io::Res
     Ok(device)
 }
 
-fn ring(skeleton: &StampsSkel<'_>, taken: &Taken) -> libbpf_rs::Result<RingBuffer<'static>> {
+fn ring(skeleton: &StampsSkel<'_>, taken: &TakenPassages) -> libbpf_rs::Result<RingBuffer<'static>> {
     let taken = Arc::clone(taken);
     let take = move |bytes: &[u8]| {
         taken.lock().unwrap_or_else(PoisonError::into_inner).extend(read(bytes));
@@ -222,7 +222,7 @@ fn attach_one(skeleton: &StampsSkel<'_>, name: &str, device: u32) -> Result<Atta
 mod tests {
     use super::*;
     use crate::ebpf::BUFFER_BYTES;
-    use crate::payload::{Identity, LONGEST, Lengths};
+    use crate::payload::{LONGEST, Lengths, TestPacketId};
     use std::net::UdpSocket;
 
     const PACKETS: u64 = 400;
@@ -244,7 +244,7 @@ mod tests {
             queue_hook: QueueHook::Kprobe,
             buffer_bytes,
         };
-        let mut stamps = match Stamps::open(&scope) {
+        let mut stamps = match EbpfStamps::open(&scope) {
             Ok((stamps, _)) => stamps,
             Err(reason) => {
                 println!("SKIP: eBPF: {reason}");
@@ -253,7 +253,7 @@ mod tests {
         };
         let mut buffer = [0; LONGEST];
         for sequence in 0..PACKETS {
-            let identity = Identity { run, sequence, direction: Direction::Outgoing };
+            let identity = TestPacketId { run, sequence, direction: Direction::Outgoing };
             client.send(identity.write(lengths, &mut buffer)).unwrap();
         }
         let mut taken = 0;

@@ -8,7 +8,7 @@ fn assert_near(ns: f64, expected: f64) {
 
 /// A counter of 1 GHz: a tick is 1 ns.
 fn findings(packets: &[[(Site, u64); 6]]) -> Findings {
-    let mut passages = Passages::new(Counter::from_raw(0));
+    let mut passages = PacketPassages::new(Counter::from_raw(0));
     for (sequence, stamps) in packets.iter().enumerate() {
         let begin = 1_000_000 * sequence as u64;
         passages.send(Counter::from_raw(begin + stamps[0].1));
@@ -39,13 +39,15 @@ fn delays_and_asymmetries_have_the_signs_of_the_paper() {
     assert_near(delay(Site::UserSend).median, 4_000.0);
     assert_near(delay(Site::UserReceive).min, 6_000.0);
     assert_near(delay(Site::SocketOut).max, 300.0);
-    let user = findings.asymmetries.iter().find(|one| one.location == Location::User).expect("it was stamped");
+    let user =
+        findings.asymmetries.iter().find(|one| one.location == TimestampingLocation::User).expect("it was stamped");
     assert_near(user.asymmetry_ns, -3_000.0);
     assert_near(user.limit_ns, 9_000.0);
     assert_near(user.interval_ns.0, -7_000.0);
     assert_near(user.interval_ns.1, -1_000.0);
     assert_eq!(user.verdict, Plausibility::Possible);
-    let trip = findings.round_trips.iter().find(|trip| trip.location == Location::User).expect("it was stamped");
+    let trip =
+        findings.round_trips.iter().find(|trip| trip.location == TimestampingLocation::User).expect("it was stamped");
     assert_near(trip.whole_ns.min, 59_000.0);
     assert_near(trip.partial_ns.expect("not the reference itself").min, 9_000.0);
 }
@@ -59,21 +61,23 @@ fn a_stamp_taken_after_the_packet_is_back_breaks_causality() {
     assert_eq!((broken[0].count, broken[0].violations), (2, 1));
     assert_near(broken[0].worst_ns, -296_000.0);
     assert_eq!(broken[0].examples.iter().map(|(sequence, _)| *sequence).collect::<Vec<_>>(), [1]);
-    let socket = findings.asymmetries.iter().find(|one| one.location == Location::Socket).expect("it was stamped");
+    let socket =
+        findings.asymmetries.iter().find(|one| one.location == TimestampingLocation::Socket).expect("it was stamped");
     assert_eq!(socket.verdict, Plausibility::CausalityFault);
 }
 
 #[test]
 fn a_stamp_nearer_to_the_wire_than_the_driver_breaks_nothing() {
     let findings = findings(&[packet(3_000, 10_300), packet(3_000, 10_350)]);
-    let socket = findings.asymmetries.iter().find(|one| one.location == Location::Socket).expect("it was stamped");
+    let socket =
+        findings.asymmetries.iter().find(|one| one.location == TimestampingLocation::Socket).expect("it was stamped");
     assert_near(socket.out_ns, -350.0);
     assert_eq!(socket.verdict, Plausibility::BeyondReference);
 }
 
 #[test]
 fn without_tracing_the_sockets_stamps_stand_for_the_wire() {
-    let mut passages = Passages::new(Counter::from_raw(0));
+    let mut passages = PacketPassages::new(Counter::from_raw(0));
     passages.send(Counter::from_raw(1_000));
     for (site, ticks) in [(Site::SocketOut, 3_000), (Site::SocketIn, 60_000), (Site::UserReceive, 65_000)] {
         passages.note(0, site, Counter::from_raw(ticks));
@@ -86,7 +90,8 @@ fn without_tracing_the_sockets_stamps_stand_for_the_wire() {
 
 #[test]
 fn a_run_without_packets_says_nothing() {
-    let findings = Findings::of(&Passages::new(Counter::from_raw(0)), Period::from_hertz(1e9).expect("a frequency"));
+    let findings =
+        Findings::of(&PacketPassages::new(Counter::from_raw(0)), Period::from_hertz(1e9).expect("a frequency"));
     assert!(findings.delays.is_empty() && findings.asymmetries.is_empty() && findings.causality.is_empty());
 }
 
@@ -123,7 +128,7 @@ fn the_interval_holds_what_resampling_gives() {
         })
         .collect();
     let found = findings(&rows);
-    let user = found.asymmetries.iter().find(|one| one.location == Location::User).expect("it was stamped");
+    let user = found.asymmetries.iter().find(|one| one.location == TimestampingLocation::User).expect("it was stamped");
     let mut pick = |of: fn(&(u64, u64)) -> u64| {
         let drawn = (0..packets.len()).map(|_| of(&packets[(draws.next() * packets.len() as f64) as usize]));
         drawn.min().expect("there are packets") as f64

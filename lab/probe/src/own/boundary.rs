@@ -38,12 +38,12 @@ pub struct Boundary {
     instance: TraceInstance,
     device: String,
     kinds: Vec<BoundaryEvent>,
-    passed: Passed,
+    passed: BoundaryPassages,
     slack: i64,
 }
 
 /// The packets that passed, in ticks since the beginning.
-struct Passed {
+struct BoundaryPassages {
     begin: Counter,
     out: Vec<i64>,
     back: Vec<i64>,
@@ -52,7 +52,7 @@ struct Passed {
 
 /// Every passage in the order of time.
 pub struct Crossings {
-    passed: Passed,
+    passed: BoundaryPassages,
     slack: i64,
     /// On loopback a request comes in as well, and a reply goes out.
     each_way: usize,
@@ -84,7 +84,7 @@ impl Boundary {
         if !has(Direction::Incoming) {
             return Err(missing(CAME[0]));
         }
-        let passed = Passed { begin: read_ordered(counter), out: Vec::new(), back: Vec::new(), lost: 0 };
+        let passed = BoundaryPassages { begin: read_ordered(counter), out: Vec::new(), back: Vec::new(), lost: 0 };
         Ok(Boundary { instance, device: device.to_owned(), kinds, passed, slack: period.ticks_in(SLACK).raw() })
     }
 
@@ -212,7 +212,7 @@ mod tests {
     use ffclock_units::{Moment, ServerQuality, Stamp, StampLocation};
 
     fn crossings(each_way: usize) -> Crossings {
-        let passed = Passed {
+        let passed = BoundaryPassages {
             begin: Counter::from_raw(1_000),
             out: vec![5_020, 5_060, 9_000, 9_010, 20_000],
             back: vec![5_030, 5_070, 9_050, 9_060, 20_050],

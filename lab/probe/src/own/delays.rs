@@ -9,7 +9,7 @@ use crate::findings::{EDGE, Smallest};
 use ffclock_control::calibration::{Calibration, CalibrationError, Entry, QUIET, Subject, Taken};
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_statistics::{Spread, percentile};
-use ffclock_units::{Counter, Estimate, Exchange, Moment, Period, Stamp, StampLocation, Tai};
+use ffclock_units::{Counter, Exchange, Period, Stamp, StampLocation};
 use serde::Serialize;
 use std::path::Path;
 use thiserror::Error;
@@ -30,7 +30,7 @@ pub enum Purpose {
 
 /// An exchange, and when its packets passed the driver if that was seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Joined {
+pub struct JoinedExchange {
     /// As the daemon recorded it.
     pub exchange: Exchange,
     /// At the driver.
@@ -59,7 +59,7 @@ pub struct LeftOut {
 
 /// Where the packets were looked at, and what the look itself lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct BoundaryLook {
     /// The device that they passed.
     pub device: String,
     /// Whether the daemon had moved its stamps.
@@ -191,7 +191,7 @@ pub enum NotCalibrated {
 
 impl HostDelays {
     /// The delays of these exchanges.
-    pub fn of(joined: &[Joined], period: Period, look: Look) -> Self {
+    pub fn of(joined: &[JoinedExchange], period: Period, look: BoundaryLook) -> Self {
         let location = commonest(joined);
         let is_there =
             |exchange: &Exchange| [exchange.sent, exchange.received].iter().all(|one| one.location == location);
@@ -208,7 +208,7 @@ impl HostDelays {
         // The fastest request comes right after another one, whose packets make it uncertain: it is in the minima all
         // the same.
         let least = |delay: &dyn Fn(&Twice) -> f64| Smallest::of(seen.iter().map(|(one, _)| delay(one)).collect());
-        let Look { device, is_calibrated, events_lost, rows_unreadable } = look;
+        let BoundaryLook { device, is_calibrated, events_lost, rows_unreadable } = look;
         HostDelays {
             device,
             location: Taken::of(location),
@@ -357,8 +357,8 @@ impl HostDelays {
 }
 
 /// Where most exchanges were stamped, both packets at the same location.
-fn commonest(joined: &[Joined]) -> StampLocation {
-    let both_at = |one: &Joined, location: StampLocation| {
+fn commonest(joined: &[JoinedExchange]) -> StampLocation {
+    let both_at = |one: &JoinedExchange, location: StampLocation| {
         (one.exchange.sent.location, one.exchange.received.location) == (location, location)
     };
     let count = |location: StampLocation| joined.iter().filter(|one| both_at(one, location)).count();
@@ -388,15 +388,11 @@ fn bias_ns(twice: &[Twice], period: Period) -> Option<f64> {
         if let (Some(stamped), Some(at_driver)) = (clocks[0].estimate(), clocks[1].estimate()) {
             let at = one.stamped.received.counter;
             if 2 * number >= twice.len() {
-                ahead.push((time_at(&stamped, at) - time_at(&at_driver, at)).as_seconds() * 1e9);
+                ahead.push((stamped.at(at).time - at_driver.at(at).time).as_seconds() * 1e9);
             }
         }
     }
     percentile(&ahead, 0.5)
-}
-
-fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
-    estimate.time + estimate.period * (counter - estimate.counter)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::findings::Findings;
-use crate::passages::Passages;
+use crate::passages::PacketPassages;
 use ffclock_units::Period;
 
 /// Where the sites lie against the driver [ns], and how widely they vary.
@@ -16,7 +16,7 @@ struct Host {
 const PAPER: Host = Host { tap: 5_000, socket_out: 9_000, user: 20_000, width: 1_000 };
 
 fn findings(host: Host) -> Findings {
-    let mut passages = Passages::default();
+    let mut passages = PacketPassages::default();
     for number in 0..400 {
         let share = (number * 37) % 101;
         let vary = |scale: i64| host.width * scale * share / 100;
@@ -36,15 +36,15 @@ fn findings(host: Host) -> Findings {
     Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"))
 }
 
-fn claims_of(phases: &[(Option<Load>, Findings)]) -> Vec<Claim> {
+fn claims_of(phases: &[(Option<Load>, Findings)]) -> Vec<PaperClaim> {
     claims(&Digest::of(phases.iter().map(|(load, findings)| (*load, findings))))
 }
 
-fn find<'a>(claims: &'a [Claim], words: &str) -> &'a Claim {
+fn find<'a>(claims: &'a [PaperClaim], words: &str) -> &'a PaperClaim {
     claims.iter().find(|one| one.claim.contains(words)).unwrap_or_else(|| panic!("no claim {words}: {claims:?}"))
 }
 
-fn verdict(claims: &[Claim], words: &str) -> Verdict {
+fn verdict(claims: &[PaperClaim], words: &str) -> PaperVerdict {
     find(claims, words).verdict
 }
 
@@ -66,31 +66,31 @@ fn a_host_like_the_papers_confirms_its_findings() {
         "system calls disrupt more",
         "asymmetry hardly depends",
     ] {
-        assert_eq!(verdict(&claims, words), Verdict::Confirmed, "{words}: {claims:#?}");
+        assert_eq!(verdict(&claims, words), PaperVerdict::Confirmed, "{words}: {claims:#?}");
     }
-    assert_eq!(verdict(&claims, "can come after the packet is back"), Verdict::NotOnThisKernel);
-    assert_eq!(verdict(&claims, "IP traffic leaves"), Verdict::NotMeasured);
+    assert_eq!(verdict(&claims, "can come after the packet is back"), PaperVerdict::NotOnThisKernel);
+    assert_eq!(verdict(&claims, "IP traffic leaves"), PaperVerdict::NotMeasured);
 }
 
 #[test]
 fn a_stamp_in_the_driver_is_nearer_than_the_tap_and_no_fault() {
     let claims = claims_of(&[(None, findings(Host { socket_out: -100, width: 100, ..PAPER }))]);
-    assert_eq!(verdict(&claims, "least variable delay on the way out"), Verdict::NotOnThisKernel);
-    let Claim { verdict, evidence, .. } = find(&claims, "packet is back");
-    assert_eq!(*verdict, Verdict::NotOnThisKernel);
+    assert_eq!(verdict(&claims, "least variable delay on the way out"), PaperVerdict::NotOnThisKernel);
+    let PaperClaim { verdict, evidence, .. } = find(&claims, "packet is back");
+    assert_eq!(*verdict, PaperVerdict::NotOnThisKernel);
     assert!(evidence.contains("0 violations") && evidence.contains("up to 0.10 us behind"), "{evidence}");
 }
 
 #[test]
 fn a_stamp_after_the_return_is_the_papers_fault() {
     let claims = claims_of(&[(None, findings(Host { socket_out: -356_000, width: 10, ..PAPER }))]);
-    assert_eq!(verdict(&claims, "packet is back"), Verdict::Confirmed);
+    assert_eq!(verdict(&claims, "packet is back"), PaperVerdict::Confirmed);
 }
 
 #[test]
 fn nothing_measured_confirms_nothing() {
-    for Claim { claim, verdict, evidence, .. } in claims_of(&[]) {
-        assert_eq!(verdict, Verdict::NotMeasured, "{claim}");
+    for PaperClaim { claim, verdict, evidence, .. } in claims_of(&[]) {
+        assert_eq!(verdict, PaperVerdict::NotMeasured, "{claim}");
         assert!(!evidence.is_empty(), "{claim}");
     }
 }

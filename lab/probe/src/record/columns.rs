@@ -1,14 +1,14 @@
 //! The columns of a record, which hold whole numbers with gaps.
 
 use super::RecordError;
-use ffclock_parquet_input::{Fault, find, guarded};
+use ffclock_parquet_input::{ColumnFault, find, guarded};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::file::reader::SerializedFileReader;
 use std::fs::File;
 
 /// A column of whole numbers in one row group, while it is read.
-pub(super) struct Column {
+pub(super) struct IntegerColumn {
     name: String,
     reader: Width,
 }
@@ -18,21 +18,21 @@ enum Width {
     Long(ColumnReaderImpl<Int64Type>),
 }
 
-impl Column {
+impl IntegerColumn {
     /// The column `name` of row group `group`.
     pub(super) fn find(file: &SerializedFileReader<File>, group: usize, name: &str) -> Result<Self, RecordError> {
         let wrong = |what: &str| RecordError::Inconsistent(format!("column {name} {what}"));
         let reader = find(file, group, name).map_err(|fault| match fault {
-            Fault::Missing => wrong("is missing"),
-            Fault::Nested => wrong("is nested"),
-            Fault::Parquet(error) => error.into(),
+            ColumnFault::Missing => wrong("is missing"),
+            ColumnFault::Nested => wrong("is nested"),
+            ColumnFault::Parquet(error) => error.into(),
         })?;
         let reader = match reader {
             ColumnReader::Int32ColumnReader(reader) => Width::Int(reader),
             ColumnReader::Int64ColumnReader(reader) => Width::Long(reader),
             _ => return Err(wrong("does not hold whole numbers")),
         };
-        Ok(Column { name: name.to_owned(), reader })
+        Ok(IntegerColumn { name: name.to_owned(), reader })
     }
 
     /// Up to `rows` of the next values, with their gaps; none at the end of the row group.

@@ -7,11 +7,11 @@
 
 use super::{PhaseRecord, ProbeRecord, RecordError, append};
 use crate::agreement::Methods;
-use crate::outcome::Counts;
-use crate::passages::{BEYOND, Passages};
+use crate::outcome::PacketCounts;
+use crate::passages::{BEYOND, PacketPassages};
 use crate::payload::{Direction, LENGTHS, Lengths};
 use crate::site::Site;
-use ffclock_counters::campaign::{Load, Phase};
+use ffclock_counters::campaign::{CampaignPhase, Load};
 use ffclock_counters::recording::RecordingError;
 use ffclock_units::Period;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ const MOST_EVENTS: usize = 1 << 27;
 
 /// The first line.
 #[derive(Deserialize)]
-struct Head {
+struct DtraceHead {
     system: String,
     device: String,
     size: usize,
@@ -40,15 +40,15 @@ struct Head {
 
 /// A packet passed.
 #[derive(Clone, Copy, Deserialize)]
-struct Event {
+struct DtraceEvent {
     ns: i64,
     site: Site,
     length: usize,
 }
 
 #[derive(Default)]
-struct Lines {
-    events: Vec<Event>,
+struct DtraceLines {
+    events: Vec<DtraceEvent>,
     dropped: u64,
     is_whole: bool,
     count: usize,
@@ -56,8 +56,8 @@ struct Lines {
 
 pub(super) fn read(mut input: impl BufRead) -> Result<ProbeRecord, RecordError> {
     let first = next_line(&mut input, 1)?.unwrap_or_default();
-    let head: Head = serde_json::from_str(&first).map_err(|error| unfit(1, &error))?;
-    let mut lines = Lines { count: 1, ..Lines::default() };
+    let head: DtraceHead = serde_json::from_str(&first).map_err(|error| unfit(1, &error))?;
+    let mut lines = DtraceLines { count: 1, ..DtraceLines::default() };
     while let Some(line) = next_line(&mut input, lines.count + 1)? {
         lines.count += 1;
         lines.take(&line)?;
@@ -67,7 +67,7 @@ pub(super) fn read(mut input: impl BufRead) -> Result<ProbeRecord, RecordError> 
     }
     lines.events.sort_by_key(|event| event.ns);
     let period = Period::from_hertz(HERTZ).ok_or_else(|| RecordError::Foreign("no period".to_owned()))?;
-    let mut packets = Packets::new(Lengths::from(head.size));
+    let mut packets = DtracePackets::new(Lengths::from(head.size));
     packets.take_in(&lines.events);
     let about = json!({
         "way": format!("of {}, stamped by DTrace", head.system), "device": head.device, "driver": "unknown", "size": head.size,
@@ -91,7 +91,7 @@ fn next_line(input: &mut impl BufRead, number: usize) -> Result<Option<String>, 
     }
 }
 
-impl Lines {
+impl DtraceLines {
     fn take(&mut self, line: &str) -> Result<(), RecordError> {
         if line.trim().is_empty() {
             return Ok(());
@@ -111,7 +111,7 @@ impl Lines {
             self.is_whole = true;
             return Ok(());
         }
-        let event = Event::deserialize(&value).map_err(|error| unfit(self.count, &error))?;
+        let event = DtraceEvent::deserialize(&value).map_err(|error| unfit(self.count, &error))?;
         // DTrace's clock counts from the start of the machine; what is nearer than half of this fits into a record
         // whatever came first.
         if event.ns.unsigned_abs() >= BEYOND / 2 {
@@ -126,26 +126,26 @@ impl Lines {
 }
 
 /// Packets with the stamps that found them.
-struct Packets {
+struct DtracePackets {
     lengths: Lengths,
     rows: Vec<BTreeMap<Site, i64>>,
     /// By code: when requests left user space, and when replies reached it, with the packet's number; in the order of
     /// time.
     requests: Vec<Vec<(i64, usize)>>,
     replies: Vec<Vec<(i64, usize)>>,
-    counts: Counts,
+    counts: PacketCounts,
     latest: Option<usize>,
 }
 
-impl Packets {
+impl DtracePackets {
     fn new(lengths: Lengths) -> Self {
         let none = || vec![Vec::new(); LENGTHS as usize];
-        let (rows, counts, latest) = (Vec::new(), Counts::default(), None);
-        Packets { lengths, rows, requests: none(), replies: none(), counts, latest }
+        let (rows, counts, latest) = (Vec::new(), PacketCounts::default(), None);
+        DtracePackets { lengths, rows, requests: none(), replies: none(), counts, latest }
     }
 
     /// User space first: its events are what the others are placed by.
-    fn take_in(&mut self, events: &[Event]) {
+    fn take_in(&mut self, events: &[DtraceEvent]) {
         let of = |site: Site| events.iter().filter(move |event| event.site == site);
         of(Site::UserSend).for_each(|event| self.send(event));
         of(Site::UserReceive).for_each(|event| self.receive(event));
@@ -161,19 +161,19 @@ impl Packets {
         self.counts.lost = self.counts.sent - self.counts.received;
     }
 
-    fn code(&self, event: &Event) -> Option<usize> {
+    fn code(&self, event: &DtraceEvent) -> Option<usize> {
         let (direction, code) = self.lengths.code(event.length)?;
         (direction == event.site.direction()).then_some(code as usize)
     }
 
-    fn send(&mut self, event: &Event) {
+    fn send(&mut self, event: &DtraceEvent) {
         let Some(code) = self.code(event) else { return self.counts.foreign += 1 };
         self.counts.sent += 1;
         self.requests[code].push((event.ns, self.rows.len()));
         self.rows.push(BTreeMap::from([(Site::UserSend, event.ns)]));
     }
 
-    fn receive(&mut self, event: &Event) {
+    fn receive(&mut self, event: &DtraceEvent) {
         let Some(code) = self.code(event) else { return self.counts.foreign += 1 };
         let Some(number) = before(&self.requests[code], event.ns) else { return self.counts.foreign += 1 };
         if self.rows[number].insert(Site::UserReceive, event.ns).is_some() {
@@ -185,7 +185,7 @@ impl Packets {
         self.latest = self.latest.max(Some(number));
     }
 
-    fn packet_of(&self, event: &Event) -> Option<usize> {
+    fn packet_of(&self, event: &DtraceEvent) -> Option<usize> {
         let code = self.code(event)?;
         match event.site.direction() {
             Direction::Outgoing => before(&self.requests[code], event.ns),
@@ -201,13 +201,13 @@ impl Packets {
         let times = || self.rows.iter().flat_map(BTreeMap::values).copied();
         let (begin, end) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let length_s = (end - begin) as f64 / HERTZ;
-        let mut passages = Passages::default();
+        let mut passages = PacketPassages::default();
         for (number, row) in self.rows.iter().enumerate() {
             append(&mut passages, row.iter().map(|(site, ns)| (*site, ns - begin)), format_args!("packet {number}"))?;
         }
         Ok(PhaseRecord {
-            phase: Phase { number: 0, load, begin_s: 0.0, length_s },
-            counts: Counts { events_lost: dropped, ..self.counts },
+            phase: CampaignPhase { number: 0, load, begin_s: 0.0, length_s },
+            counts: PacketCounts { events_lost: dropped, ..self.counts },
             unavailable: Vec::new(),
             length_s,
             passages,

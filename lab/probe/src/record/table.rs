@@ -1,8 +1,8 @@
 //! A record as a Parquet file: a row for each packet, a column for each site, everything else in the file's metadata.
 
-use super::columns::Column;
+use super::columns::IntegerColumn;
 use super::{Beside, MOST_PHASES, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
-use crate::passages::Passages;
+use crate::passages::PacketPassages;
 use crate::site::Site;
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -38,12 +38,12 @@ struct Metadata {
 }
 
 /// Writes a Parquet file.
-pub struct Table {
+pub struct ParquetTable {
     writer: SerializedFileWriter<File>,
     metadata: Metadata,
 }
 
-impl Table {
+impl ParquetTable {
     pub(super) fn begin(file: File, about: Value) -> Result<Self, RecordError> {
         let mut schema = format!("message packet {{ required int32 {PHASE}; required int64 {SEQUENCE};");
         for site in Site::ALL {
@@ -52,10 +52,10 @@ impl Table {
         schema.push('}');
         let schema = Arc::new(parse_message_type(&schema)?);
         let writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default()))?;
-        Ok(Table { writer, metadata: Metadata { format: FORMAT.to_owned(), about, phases: Vec::new() } })
+        Ok(ParquetTable { writer, metadata: Metadata { format: FORMAT.to_owned(), about, phases: Vec::new() } })
     }
 
-    pub(super) fn phase(&mut self, beside: Beside, passages: &Passages) -> Result<(), RecordError> {
+    pub(super) fn phase(&mut self, beside: Beside, passages: &PacketPassages) -> Result<(), RecordError> {
         let number = beside.phase.number as i32;
         for begin in (0..passages.len()).step_by(GROUP_ROWS) {
             let rows: Vec<usize> = (begin..passages.len().min(begin + GROUP_ROWS)).collect();
@@ -109,7 +109,7 @@ pub(super) fn read(mut file: File) -> Result<ProbeRecord, RecordError> {
     }
     let (sites, period) = (sites_of(&metadata.about)?, period_of(&metadata.about)?);
     let sites = sites.into_iter().flatten().collect();
-    let mut rows = Rows { sites, phases: metadata.phases.iter().map(|_| Passages::default()).collect() };
+    let mut rows = PassageRows { sites, phases: metadata.phases.iter().map(|_| PacketPassages::default()).collect() };
     for group in 0..file.num_row_groups() {
         rows.take_in(&file, group)?;
     }
@@ -129,20 +129,20 @@ fn metadata(file: &SerializedFileReader<File>) -> Result<Metadata, RecordError> 
     Metadata::deserialize(&value).map_err(|error| RecordError::Inconsistent(error.to_string()))
 }
 
-struct Rows {
+struct PassageRows {
     /// Those that this program knows.
     sites: Vec<Site>,
-    phases: Vec<Passages>,
+    phases: Vec<PacketPassages>,
 }
 
-impl Rows {
+impl PassageRows {
     /// Takes a row group in, some rows of all columns at a time: what claims to be longer than it is shows before it
     /// fills the memory.
     fn take_in(&mut self, file: &SerializedFileReader<File>, group: usize) -> Result<(), RecordError> {
-        let mut phases = Column::find(file, group, PHASE)?;
-        let mut sequences = Column::find(file, group, SEQUENCE)?;
-        let stamps = self.sites.iter().map(|site| Column::find(file, group, &site.key()));
-        let mut stamps = stamps.collect::<Result<Vec<Column>, _>>()?;
+        let mut phases = IntegerColumn::find(file, group, PHASE)?;
+        let mut sequences = IntegerColumn::find(file, group, SEQUENCE)?;
+        let stamps = self.sites.iter().map(|site| IntegerColumn::find(file, group, &site.key()));
+        let mut stamps = stamps.collect::<Result<Vec<IntegerColumn>, _>>()?;
         let mut taken = 0;
         loop {
             let (phases, sequences) = (phases.next(BATCH_ROWS)?, sequences.next(BATCH_ROWS)?);
@@ -172,11 +172,11 @@ impl Rows {
 
 /// The phase of a row, which must be the next packet there.
 fn next_packet<'a>(
-    phases: &'a mut [Passages],
+    phases: &'a mut [PacketPassages],
     phase: Option<i64>,
     sequence: Option<i64>,
     place: &impl Display,
-) -> Result<&'a mut Passages, RecordError> {
+) -> Result<&'a mut PacketPassages, RecordError> {
     let phase = phase.and_then(|phase| usize::try_from(phase).ok());
     let Some(passages) = phase.and_then(|phase| phases.get_mut(phase)) else {
         return Err(RecordError::Inconsistent(format!("{place} belongs to no phase")));

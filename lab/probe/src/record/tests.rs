@@ -1,6 +1,6 @@
 use super::*;
-use crate::agreement::Agreement;
-use crate::kind::Stamped;
+use crate::agreement::MethodAgreement;
+use crate::kind::StampedSites;
 use crate::pairs::MappingError;
 use crate::site::Sites;
 use ffclock_counters::campaign::{Load, schedule};
@@ -14,9 +14,9 @@ fn directory(name: &str) -> PathBuf {
     directory
 }
 
-fn outcome(packets: u64) -> Outcome {
-    let mut passages = Passages::new(Counter::from_raw(1_000));
-    let mut counts = Counts { sent: packets, events_lost: 2, ..Counts::default() };
+fn outcome(packets: u64) -> ProbeOutcome {
+    let mut passages = PacketPassages::new(Counter::from_raw(1_000));
+    let mut counts = PacketCounts { sent: packets, events_lost: 2, ..PacketCounts::default() };
     for sequence in 0..packets {
         passages.send(Counter::from_raw(1_000 + sequence * 100));
         if sequence % 5 != 3 {
@@ -28,14 +28,14 @@ fn outcome(packets: u64) -> Outcome {
     }
     counts.lost = counts.sent - counts.received;
     let unavailable = vec!["the tap: no right".to_owned()];
-    Outcome { passages, counts, unavailable, length_s: 1.5, sends: Vec::new(), methods: methods() }
+    ProbeOutcome { passages, counts, unavailable, length_s: 1.5, sends: Vec::new(), methods: methods() }
 }
 
 /// Both methods at one site.
 fn methods() -> Methods {
     let difference_ns = Spread::of(&[100.0, 150.0, 300.0]).unwrap();
     Methods {
-        agreements: vec![Agreement {
+        agreements: vec![MethodAgreement {
             site: Site::DriverOut,
             count: 3,
             tracing_ns: 1_000.0,
@@ -43,7 +43,7 @@ fn methods() -> Methods {
             difference_ns,
         }],
         mapping: Some(MappingError { median_ns: 21.0, worst_ns: 90.5 }),
-        stamped: Stamped {
+        stamped: StampedSites {
             tracing: Sites::DRIVER,
             ebpf: Sites::of(&[Site::DriverOut, Site::TcOut]),
             tap: Sites::of(&[Site::TapIn]),
@@ -177,7 +177,7 @@ fn contradictions_are_named() {
 
 #[test]
 fn records_of_other_versions_are_read() {
-    let mut beside = serde_json::json!({ "number": 0, "load": null, "begin_s": 0.0, "length_s": 1.0, "counts": Counts::default(),
+    let mut beside = serde_json::json!({ "number": 0, "load": null, "begin_s": 0.0, "length_s": 1.0, "counts": PacketCounts::default(),
         "unavailable": [], "took_s": 1.0 });
     let of = |value: &Value| serde_json::from_value::<Beside>(value.clone()).unwrap().methods;
     assert_eq!(of(&beside), Methods::default(), "before there were two methods");

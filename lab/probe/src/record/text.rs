@@ -1,10 +1,10 @@
 //! A record as JSON lines, in the format of docs/counters.md: `phase`, its `packet` lines, `ended`.
 
 use super::{Beside, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
-use crate::passages::Passages;
+use crate::passages::PacketPassages;
 use crate::site::Site;
-use ffclock_counters::campaign::Phase;
-use ffclock_counters::recording::{self, Recorder};
+use ffclock_counters::campaign::CampaignPhase;
+use ffclock_counters::recording::{self, RecordingWriter};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -13,14 +13,14 @@ use std::io::{BufRead, BufWriter};
 const INSTRUMENT: &str = "probe";
 
 /// Writes lines.
-pub struct Lines(Recorder<BufWriter<File>>);
+pub struct TextRecord(RecordingWriter<BufWriter<File>>);
 
-impl Lines {
+impl TextRecord {
     pub(super) fn begin(file: File, about: &Value) -> Result<Self, RecordError> {
-        Ok(Lines(Recorder::begin(BufWriter::new(file), INSTRUMENT, about)?))
+        Ok(TextRecord(RecordingWriter::begin(BufWriter::new(file), INSTRUMENT, about)?))
     }
 
-    pub(super) fn phase(&mut self, beside: &Beside, passages: &Passages) -> Result<(), RecordError> {
+    pub(super) fn phase(&mut self, beside: &Beside, passages: &PacketPassages) -> Result<(), RecordError> {
         self.0.append("phase", &beside.phase)?;
         for sequence in 0..passages.len() {
             let ticks = Site::ALL.map(|site| passages.at(sequence, site).map(|ticks| ticks.raw()));
@@ -37,7 +37,7 @@ impl Lines {
 
 /// One packet.
 #[derive(Deserialize)]
-struct Packet {
+struct PacketLine {
     sequence: usize,
     ticks: Vec<Option<i64>>,
 }
@@ -46,13 +46,13 @@ pub(super) fn read(input: impl BufRead) -> Result<ProbeRecord, RecordError> {
     let recorded = recording::read(input)?.of(INSTRUMENT)?;
     let (sites, period) = (sites_of(&recorded.about)?, period_of(&recorded.about)?);
     let mut phases: Vec<PhaseRecord> = Vec::new();
-    let mut open: Option<Passages> = None;
+    let mut open: Option<PacketPassages> = None;
     for (number, record) in recorded.records.iter().enumerate() {
         let line = number + 2;
         match record["record"].as_str() {
             Some("phase") => {
-                of_line::<Phase>(record, line)?;
-                if open.replace(Passages::default()).is_some() {
+                of_line::<CampaignPhase>(record, line)?;
+                if open.replace(PacketPassages::default()).is_some() {
                     return Err(RecordError::Inconsistent(format!("line {line}: a phase begins in a phase")));
                 }
             }
@@ -83,7 +83,12 @@ fn of_line<T: for<'a> Deserialize<'a>>(record: &Value, line: usize) -> Result<T,
     Ok(T::deserialize(record).map_err(damaged)?)
 }
 
-fn push(passages: &mut Passages, packet: &Packet, sites: &[Option<Site>], line: usize) -> Result<(), RecordError> {
+fn push(
+    passages: &mut PacketPassages,
+    packet: &PacketLine,
+    sites: &[Option<Site>],
+    line: usize,
+) -> Result<(), RecordError> {
     if packet.sequence != passages.len() {
         let expected = passages.len();
         return Err(RecordError::Inconsistent(format!(

@@ -15,7 +15,7 @@ pub(super) struct Copy {
     pub(super) passed: Direction,
     pub(super) device: u32,
     pub(super) stamped: Moment<Utc>,
-    pub(super) identity: Identity,
+    pub(super) identity: PacketIdentity,
     /// Bytes from the network header on, as the kernel's events count them.
     pub(super) length: u64,
     /// Bytes of the payload.
@@ -24,7 +24,7 @@ pub(super) struct Copy {
 
 /// What distinguishes a packet from all others of a few milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity {
+pub(super) struct PacketIdentity {
     pub(super) source: SocketAddr,
     pub(super) destination: SocketAddr,
     /// IP identification; 0 in IPv6.
@@ -47,7 +47,7 @@ impl Copy {
             passed: copy.passed,
             device: copy.device,
             stamped: copy.stamped,
-            identity: Identity {
+            identity: PacketIdentity {
                 source: SocketAddr::new(source, from),
                 destination: SocketAddr::new(destination, to),
                 id,

@@ -15,8 +15,11 @@ const MOST_THREADS: usize = 24;
 /// `MSG_ERRQUEUE` of <linux/socket.h>.
 const ERROR_QUEUE: u64 = 0x2000;
 
-const SENT: [(&str, Sent); 3] =
-    [("net/net_dev_queue", Sent::Queued), ("net/net_dev_start_xmit", Sent::Started), ("net/net_dev_xmit", Sent::Done)];
+const SENT: [(&str, SendStage); 3] = [
+    ("net/net_dev_queue", SendStage::Queued),
+    ("net/net_dev_start_xmit", SendStage::Started),
+    ("net/net_dev_xmit", SendStage::Done),
+];
 const CAME: [(&str, Site); 4] = [
     ("net/napi_gro_receive_entry", Site::DriverIn),
     ("net/netif_rx_entry", Site::DriverIn),
@@ -51,7 +54,7 @@ pub(super) enum What {
 
 /// An event of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct KernelEvent {
     pub(super) counter: Counter,
     pub(super) what: What,
     /// The address of the packet's buffer, which no other packet has while the packet is on its way; 0 for system
@@ -77,7 +80,7 @@ struct EventKind {
 
 /// How far a packet is on its way out.
 #[derive(Clone, Copy)]
-enum Sent {
+enum SendStage {
     Queued,
     Started,
     Done,
@@ -85,7 +88,7 @@ enum Sent {
 
 #[derive(Clone, Copy)]
 enum Meaning {
-    Sent(Sent),
+    Sent(SendStage),
     Came(Site),
     Sends,
     Receives { with_stamps: bool },
@@ -181,7 +184,7 @@ impl Kernel {
     }
 
     /// Hands over what has happened since the last call, one CPU after another.
-    pub(super) fn drain(&mut self, mut take: impl FnMut(Event)) -> io::Result<()> {
+    pub(super) fn drain(&mut self, mut take: impl FnMut(KernelEvent)) -> io::Result<()> {
         let Kernel { instance, kinds, thread, devices, lost, .. } = self;
         let found = instance.drain(|event| {
             if let Some(event) = decode(&event, kinds, thread.as_ref(), devices) {
@@ -203,14 +206,14 @@ fn decode(
     kinds: &[EventKind],
     thread: Option<&Field>,
     devices: &mut BTreeMap<String, u32>,
-) -> Option<Event> {
+) -> Option<KernelEvent> {
     let id = event.id()?;
     let kind = kinds.iter().find(|kind| kind.id == id)?;
     let number = |field: &Option<Field>| field.as_ref()?.number(event.bytes);
     let what = match kind.what {
-        Meaning::Sent(Sent::Queued) => What::Queued,
-        Meaning::Sent(Sent::Done) => What::Done,
-        Meaning::Sent(Sent::Started) => {
+        Meaning::Sent(SendStage::Queued) => What::Queued,
+        Meaning::Sent(SendStage::Done) => What::Done,
+        Meaning::Sent(SendStage::Started) => {
             What::Started(number(&kind.length)?.saturating_sub(number(&kind.network_offset)?))
         }
         Meaning::Came(site) => What::Came(site, number(&kind.length)?),
@@ -225,7 +228,7 @@ fn decode(
         }
     };
     let device = kind.name.as_ref().and_then(|name| name.text(event.bytes)).map_or(0, |name| index_of(name, devices));
-    Some(Event {
+    Some(KernelEvent {
         counter: event.counter,
         what,
         buffer: number(&kind.buffer).unwrap_or(0),
@@ -245,7 +248,7 @@ fn index_of(name: &str, devices: &mut BTreeMap<String, u32>) -> u32 {
 }
 
 /// How the program used its sockets.
-pub(super) fn calls(events: &[Event]) -> Calls {
+pub(super) fn calls(events: &[KernelEvent]) -> Calls {
     let mut calls = Calls::default();
     for event in events {
         match event.what {

@@ -1,9 +1,9 @@
 //! Which events belong to which copy, and which packets to one another.
 
-use super::capture::{Copy, Identity};
-use super::kernel::{Event, What};
+use super::capture::{Copy, PacketIdentity};
+use super::kernel::{KernelEvent, What};
 use super::{Role, WatchCounts};
-use crate::passages::Passages;
+use crate::passages::PacketPassages;
 use crate::payload::Direction;
 use crate::site::Site;
 use ffclock_units::Counter;
@@ -18,11 +18,11 @@ const LONG_US: f64 = 1e6;
 
 /// Ticks of a microsecond.
 #[derive(Clone, Copy)]
-pub(super) struct Scale {
+pub(super) struct TickScale {
     pub(super) ticks_per_us: f64,
 }
 
-impl Scale {
+impl TickScale {
     fn ticks(self, us: f64) -> i64 {
         (us * self.ticks_per_us) as i64
     }
@@ -48,7 +48,7 @@ impl Whose {
 
 /// Events in the order of time, by what they are looked up with; ticks since the beginning.
 #[derive(Default)]
-pub(super) struct Timed {
+pub(super) struct TimedEvents {
     /// By device and length: packets handed to the driver, packets taken by the stack, as (ticks, buffer).
     started: BTreeMap<(u32, u64), Vec<(i64, u64)>>,
     stack: BTreeMap<(u32, u64), Vec<(i64, u64)>>,
@@ -62,12 +62,12 @@ pub(super) struct Timed {
     received: BTreeMap<u64, Vec<(i64, u32)>>,
 }
 
-impl Timed {
-    pub(super) fn of(events: &[Event], begin: Counter) -> Self {
-        let mut sorted: Vec<(i64, &Event)> =
+impl TimedEvents {
+    pub(super) fn of(events: &[KernelEvent], begin: Counter) -> Self {
+        let mut sorted: Vec<(i64, &KernelEvent)> =
             events.iter().map(|event| ((event.counter - begin).raw(), event)).collect();
         sorted.sort_by_key(|(ticks, _)| *ticks);
-        let mut timed = Timed::default();
+        let mut timed = TimedEvents::default();
         // What a thread reads from the error queue is no packet that came.
         let mut of_errors: BTreeMap<u32, bool> = BTreeMap::new();
         for (ticks, event) in sorted {
@@ -106,41 +106,41 @@ fn first_after<T: core::marker::Copy>(events: Option<&Vec<(i64, T)>>, ticks: i64
     events.get(events.partition_point(|(at, _)| *at < ticks)).copied()
 }
 
-type Row = BTreeMap<Site, i64>;
+type SiteTimes = BTreeMap<Site, i64>;
 
 /// A copy that the tap has of a packet, and its stamp in ticks.
 #[derive(Clone, core::marker::Copy)]
-struct Stamped<'a> {
+struct StampedCopy<'a> {
     at: i64,
     copy: &'a Copy,
 }
 
 /// A packet with its stamps.
-struct Packet {
+struct ServicePacket {
     passed: Direction,
-    identity: Identity,
+    identity: PacketIdentity,
     at: i64,
-    row: Row,
+    row: SiteTimes,
 }
 
 /// The packets that were found, and how many fitted nothing.
 pub(super) struct Found {
-    pub(super) passages: Passages,
+    pub(super) passages: PacketPassages,
     pub(super) counts: WatchCounts,
     /// From a request to its reply at the tap, in ticks.
     pub(super) turnarounds: Vec<i64>,
 }
 
 pub(super) struct Matching<'a> {
-    scale: Scale,
-    events: &'a Timed,
+    scale: TickScale,
+    events: &'a TimedEvents,
     is_traced: bool,
     /// Receptions that belong to a packet already, by bytes: how many from the beginning.
     taken: BTreeMap<u64, usize>,
 }
 
 impl<'a> Matching<'a> {
-    pub(super) fn new(scale: Scale, events: &'a Timed) -> Self {
+    pub(super) fn new(scale: TickScale, events: &'a TimedEvents) -> Self {
         Matching { scale, events, is_traced: true, taken: BTreeMap::new() }
     }
 
@@ -155,10 +155,10 @@ impl<'a> Matching<'a> {
         all.sort_by_key(|(ticks, _)| *ticks);
         let ours: Vec<&(i64, Copy)> = all.iter().copied().filter(|(_, copy)| whose.is_ours(copy)).collect();
         let mut packets = Vec::new();
-        for Stamped { at, copy } in self.once_each(&ours, &mut counts) {
+        for StampedCopy { at, copy } in self.once_each(&ours, &mut counts) {
             *(if copy.passed == Direction::Outgoing { &mut counts.outgoing } else { &mut counts.incoming }) += 1;
-            let row = self.row(Stamped { at, copy }, &all, &mut counts);
-            packets.push(Packet { passed: copy.passed, identity: copy.identity.clone(), at, row });
+            let row = self.row(StampedCopy { at, copy }, &all, &mut counts);
+            packets.push(ServicePacket { passed: copy.passed, identity: copy.identity.clone(), at, row });
         }
         self.pair(&packets, whose.port, counts)
     }
@@ -178,9 +178,9 @@ impl<'a> Matching<'a> {
     }
 
     /// Of several copies of a packet the one nearest to the wire: the last on the way out, the first on the way in.
-    fn once_each<'b>(&self, ours: &[&'b (i64, Copy)], counts: &mut WatchCounts) -> Vec<Stamped<'b>> {
-        let mut kept: Vec<Stamped<'_>> = Vec::new();
-        let mut last: BTreeMap<(Direction, &Identity), usize> = BTreeMap::new();
+    fn once_each<'b>(&self, ours: &[&'b (i64, Copy)], counts: &mut WatchCounts) -> Vec<StampedCopy<'b>> {
+        let mut kept: Vec<StampedCopy<'_>> = Vec::new();
+        let mut last: BTreeMap<(Direction, &PacketIdentity), usize> = BTreeMap::new();
         for (at, copy) in ours.iter().map(|one| (one.0, &one.1)) {
             let key = (copy.passed, &copy.identity);
             let before = last.get(&key).copied().filter(|place| {
@@ -190,12 +190,12 @@ impl<'a> Matching<'a> {
             match before {
                 None => {
                     last.insert(key, kept.len());
-                    kept.push(Stamped { at, copy });
+                    kept.push(StampedCopy { at, copy });
                 }
                 Some(place) => {
                     counts.seen_again += 1;
                     if copy.passed == Direction::Outgoing {
-                        kept[place] = Stamped { at, copy };
+                        kept[place] = StampedCopy { at, copy };
                     }
                 }
             }
@@ -203,10 +203,10 @@ impl<'a> Matching<'a> {
         kept
     }
 
-    fn row(&mut self, stamped: Stamped<'_>, all: &[&(i64, Copy)], counts: &mut WatchCounts) -> Row {
-        let Stamped { at, copy } = stamped;
+    fn row(&mut self, stamped: StampedCopy<'_>, all: &[&(i64, Copy)], counts: &mut WatchCounts) -> SiteTimes {
+        let StampedCopy { at, copy } = stamped;
         let is_outgoing = copy.passed == Direction::Outgoing;
-        let mut row = Row::from([(if is_outgoing { Site::TapOut } else { Site::TapIn }, at)]);
+        let mut row = SiteTimes::from([(if is_outgoing { Site::TapOut } else { Site::TapIn }, at)]);
         if !self.is_traced {
             return row;
         }
@@ -253,7 +253,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    fn outgoing(&self, row: &mut Row, started: i64, buffer: u64) {
+    fn outgoing(&self, row: &mut SiteTimes, started: i64, buffer: u64) {
         let near = self.scale.ticks(LONG_US);
         row.insert(Site::DriverOut, started);
         let done = first_after(self.events.done.get(&buffer), started).filter(|(ticks, _)| ticks - started < near);
@@ -265,7 +265,7 @@ impl<'a> Matching<'a> {
         row.extend(sent.map(|(ticks, _)| (Site::UserSend, ticks)));
     }
 
-    fn incoming(&self, row: &mut Row, taken: i64, buffer: u64) {
+    fn incoming(&self, row: &mut SiteTimes, taken: i64, buffer: u64) {
         row.insert(Site::StackIn, taken);
         let came = last_before(self.events.came.get(&buffer), taken);
         let came = came.filter(|(ticks, _)| taken - ticks < self.scale.ticks(LONG_US));
@@ -305,12 +305,12 @@ impl<'a> Matching<'a> {
 
     /// Requests and replies: the next packet of the same two ends in the opposite direction. A request goes to the
     /// service's port, a reply comes from it; where both ends have it, the end that speaks first asks.
-    fn pair(&self, packets: &[Packet], port: u16, mut counts: WatchCounts) -> Found {
-        let mut open: BTreeMap<(SocketAddr, SocketAddr), &Packet> = BTreeMap::new();
-        let mut found: Vec<(i64, Row)> = Vec::new();
+    fn pair(&self, packets: &[ServicePacket], port: u16, mut counts: WatchCounts) -> Found {
+        let mut open: BTreeMap<(SocketAddr, SocketAddr), &ServicePacket> = BTreeMap::new();
+        let mut found: Vec<(i64, SiteTimes)> = Vec::new();
         let mut turnarounds = Vec::new();
         for packet in packets {
-            let Identity { source, destination, .. } = packet.identity;
+            let PacketIdentity { source, destination, .. } = packet.identity;
             let is_reply = source.port() == port;
             let is_request = destination.port() == port;
             let request = if is_reply { open.remove(&(destination, source)) } else { None }.filter(|request| {
@@ -342,7 +342,7 @@ impl<'a> Matching<'a> {
         counts.single += open.len() as u64;
         found.extend(open.into_values().map(|packet| (packet.at, packet.row.clone())));
         found.sort_by_key(|(at, _)| *at);
-        let mut passages = Passages::default();
+        let mut passages = PacketPassages::default();
         for (_, row) in found {
             let kept = passages.restore(row);
             debug_assert_eq!(kept, Ok(()), "these are stamps of one watch");

@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// A program with sockets of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Program {
+pub struct ServiceProgram {
     /// Its process.
     pub pid: u32,
     /// Its name.
@@ -58,7 +58,7 @@ const RECEIVE_OPTIONS: [(i32, &str); 4] = [
 const SO_TIMESTAMPING: [i32; 2] = [37, 65];
 
 /// The programs that have a socket with `port` at either end in this network namespace, or the one with this `pid`.
-pub fn find(port: u16, pid: Option<u32>) -> Vec<Program> {
+pub fn find(port: u16, pid: Option<u32>) -> Vec<ServiceProgram> {
     let sockets: Vec<Listed> = ["udp", "udp6"].into_iter().flat_map(|table| listed(table, pid)).collect();
     let ours = sockets.into_iter().filter(|socket| {
         pid.is_some() && socket.local.port() != 0
@@ -76,8 +76,8 @@ pub fn find(port: u16, pid: Option<u32>) -> Vec<Program> {
 }
 
 /// The threads of these programs.
-pub fn threads(programs: &[Program]) -> BTreeSet<u32> {
-    let of = |program: &Program| numbered(Path::new(&format!("/proc/{}/task", program.pid)));
+pub fn threads(programs: &[ServiceProgram]) -> BTreeSet<u32> {
+    let of = |program: &ServiceProgram| numbered(Path::new(&format!("/proc/{}/task", program.pid)));
     programs.iter().flat_map(of).collect()
 }
 
@@ -153,7 +153,7 @@ fn packet_sockets(pid: Option<u32>) -> BTreeSet<u64> {
 }
 
 /// What a process has open: of `sockets` and of `taps` those that are its own, and devices with a clock.
-fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, taps: &BTreeSet<u64>) -> Program {
+fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, taps: &BTreeSet<u64>) -> ServiceProgram {
     let (mut own, mut own_taps, mut clocks) = (Vec::new(), 0, BTreeSet::new());
     for descriptor in numbered(Path::new(&format!("/proc/{pid}/fd"))) {
         let Ok(target) = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")) else { continue };
@@ -171,7 +171,7 @@ fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, taps: &BTreeSet<u64>) -> P
     }
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
     own.sort_by_key(|socket| socket.descriptor);
-    Program { pid, name, sockets: own, taps: own_taps, clocks: clocks.into_iter().collect() }
+    ServiceProgram { pid, name, sockets: own, taps: own_taps, clocks: clocks.into_iter().collect() }
 }
 
 /// What a socket asks for.

@@ -3,7 +3,7 @@
 mod world;
 
 use ffclock_estimator::{Algorithm, Configs};
-use ffclock_replay::{Detail, NominalSource, Observer, Plan, ReplayError, Report};
+use ffclock_replay::{Detail, ReplayError, ReplayObserver, ReplayPlan, Report, StartPeriodSource};
 use ffclock_trace::TraceReader;
 use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment, Period, Span, Status};
 use std::convert::Infallible;
@@ -12,12 +12,12 @@ use world::{HEADER, QUIET, World, counter};
 /// Wants nothing but the report.
 struct Silent;
 
-impl Observer for Silent {
+impl ReplayObserver for Silent {
     type Error = Infallible;
 }
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> ReplayPlan {
+    ReplayPlan {
         algorithm: Algorithm::Learned,
         configs: Configs::default(),
         server: None,
@@ -33,7 +33,7 @@ fn reader(trace: &str) -> TraceReader {
     TraceReader::from_reader(Box::new(std::io::Cursor::new(trace.to_owned()))).expect("a trace that reads")
 }
 
-fn replay(trace: &str, plan: &Plan) -> Result<Report, ReplayError<Infallible>> {
+fn replay(trace: &str, plan: &ReplayPlan) -> Result<Report, ReplayError<Infallible>> {
     plan.run(reader(trace), &mut Silent).map(|replayed| replayed.report)
 }
 
@@ -43,7 +43,7 @@ fn a_quiet_world_is_followed_and_accounted_for() {
     let counts = &report.exchanges;
     assert_eq!((counts.exchanges, counts.lost, counts.used, counts.epochs), (600, 0, 600, 1));
     assert!((report.span_s.unwrap() - 599.0 * 16.0).abs() < 0.1);
-    assert_eq!(report.rate.nominal_source, NominalSource::Estimated);
+    assert_eq!(report.rate.nominal_source, StartPeriodSource::Estimated);
     assert!((report.rate.period_s.unwrap() / (1e-9 / (1.0 + 20e-6)) - 1.0).abs() < 1e-8);
     assert!(report.rate.rate_error_ppm.unwrap().abs() < 0.01);
     assert!((report.path.floor_s.unwrap() - 300e-6).abs() < 5e-6, "{:?}", report.path.floor_s);
@@ -56,7 +56,7 @@ fn a_quiet_world_is_followed_and_accounted_for() {
 #[test]
 fn the_learned_algorithm_sees_what_round_trips_hide() {
     let [classic, learned] = [Algorithm::Classic, Algorithm::Learned]
-        .map(|algorithm| replay(&QUIET.trace(), &Plan { algorithm, ..plan() }).unwrap());
+        .map(|algorithm| replay(&QUIET.trace(), &ReplayPlan { algorithm, ..plan() }).unwrap());
     assert_eq!((learned.after.containment, learned.after.outside), (Some(1.0), 0));
     assert_eq!(learned.exchanges.used, classic.exchanges.used);
     let (classic, learned) = (classic.after.error.unwrap(), learned.after.error.unwrap());
@@ -85,7 +85,7 @@ fn a_clock_outside_its_bound_is_counted() {
 #[test]
 fn the_statistics_begin_where_the_plan_says() {
     let counted = |from: Option<Span>| {
-        let error = replay(&QUIET.trace(), &Plan { from, ..plan() }).unwrap().after.error;
+        let error = replay(&QUIET.trace(), &ReplayPlan { from, ..plan() }).unwrap().after.error;
         error.map(|error| error.count)
     };
     assert_eq!(counted(Some(Span::ZERO)), Some(600));
@@ -102,7 +102,7 @@ fn lost_exchanges_and_other_servers_are_counted_not_fed() {
     let report = replay(&trace, &plan()).unwrap();
     assert_eq!((report.exchanges.exchanges, report.exchanges.lost, report.origin.servers), (600, 1, 2));
     assert_eq!(report.origin.server_name.as_deref(), Some("near"));
-    let of = |server: &str| Plan { server: Some(server.to_owned()), nominal: Period::from_hertz(1e9), ..plan() };
+    let of = |server: &str| ReplayPlan { server: Some(server.to_owned()), nominal: Period::from_hertz(1e9), ..plan() };
     let far = replay(&trace, &of("far")).unwrap();
     assert_eq!((far.exchanges.exchanges, far.exchanges.lost, far.origin.server), (0, 1, 1));
     assert_eq!((far.last.status, far.rate.period_s, far.after.error), (Status::Unsynchronised, None, None));
@@ -115,7 +115,7 @@ fn a_new_epoch_begins_a_new_clock() {
     let mut trace = QUIET.trace();
     let later = QUIET.row(599).replace("599,", "600,").replace(",0,near", ",1,near");
     trace += &later.replace(&counter(599 * 16_000_000_000).to_string(), "1000");
-    let report = replay(&trace, &Plan { from: Some(Span::ZERO), ..plan() }).unwrap();
+    let report = replay(&trace, &ReplayPlan { from: Some(Span::ZERO), ..plan() }).unwrap();
     assert_eq!(report.exchanges.epochs, 2);
     let (after, before) = (report.after.error.unwrap().count, report.before.error.unwrap().count);
     assert!(before < after && before == 599, "{before} {after}");
@@ -123,7 +123,7 @@ fn a_new_epoch_begins_a_new_clock() {
 
 #[test]
 fn stamps_are_converted_in_retrospect() {
-    let plan = Plan { in_retrospect: true, ..plan() };
+    let plan = ReplayPlan { in_retrospect: true, ..plan() };
     let hindsight = plan.run(reader(&QUIET.trace()), &mut Silent).unwrap().hindsight.unwrap();
     let nanos = 300 * 16_000_000_000 + 5_000_000_000;
     let time = hindsight.at(Counter::from_raw(counter(nanos)), Some(CounterEpoch::from_raw(0))).unwrap();
@@ -139,7 +139,7 @@ fn stamps_are_converted_in_retrospect() {
 fn bad_rows_stop_the_replay_or_are_counted_and_noted() {
     let trace = QUIET.trace() + "700,12x,1,1,2,,,0,near\n";
     assert!(matches!(replay(&trace, &plan()), Err(ReplayError::Trace(_))));
-    let plan = Plan { skips_bad_rows: true, ..plan() };
+    let plan = ReplayPlan { skips_bad_rows: true, ..plan() };
     let replayed = plan.run(reader(&trace), &mut Silent).unwrap();
     assert_eq!((replayed.report.exchanges.bad_rows, replayed.report.exchanges.exchanges), (1, 600));
     assert_eq!(replayed.notes, ["line 602: Ta: not a decimal number: \"12x\""]);
@@ -149,7 +149,7 @@ fn bad_rows_stop_the_replay_or_are_counted_and_noted() {
 fn without_rows_or_a_frequency_there_is_no_report() {
     let one_row = format!("{HEADER}{}", QUIET.row(0));
     assert!(matches!(replay(&one_row, &plan()), Err(ReplayError::UnknownFrequency)));
-    assert!(replay(&one_row, &Plan { nominal: Period::from_hertz(1e9), ..plan() }).is_ok());
+    assert!(replay(&one_row, &ReplayPlan { nominal: Period::from_hertz(1e9), ..plan() }).is_ok());
     let Err(ReplayError::NoRows(reason)) = replay(HEADER, &plan()) else { panic!("there are no rows") };
     assert_eq!(reason, "the trace has no rows");
 }

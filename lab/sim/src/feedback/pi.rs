@@ -6,7 +6,7 @@
 //! protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way delay through a first-order filter, offset
 //! averaged over two; when the master is lost the accumulated drift is cleared).
 
-use super::{Sample, Servo, SystemClock};
+use super::{OffsetSample, Servo, SystemClock};
 use ffclock_statistics::percentile;
 use ffclock_units::Counter;
 use std::collections::VecDeque;
@@ -106,7 +106,7 @@ impl Pi {
     }
 
     /// The first two measurements give the frequency and a step; `true` once there is nothing to do but to steer.
-    fn lock(&mut self, offset: f64, sample: &Sample, clock: &mut SystemClock) -> bool {
+    fn lock(&mut self, offset: f64, sample: &OffsetSample, clock: &mut SystemClock) -> bool {
         let Some((first_time, first_offset)) = self.first else {
             self.first = Some((sample.raw_time, offset));
             return false;
@@ -125,7 +125,7 @@ impl Pi {
     }
 
     /// ptpd averages two offsets, and resets its clock when it is far off.
-    fn prepare(&mut self, offset: f64, sample: &Sample, clock: &mut SystemClock) -> Option<f64> {
+    fn prepare(&mut self, offset: f64, sample: &OffsetSample, clock: &mut SystemClock) -> Option<f64> {
         let Gains::Ptpd = self.gains else { return Some(offset) };
         if offset.abs() > PTPD_STEP_S {
             clock.step(sample.counter, -offset);
@@ -138,7 +138,7 @@ impl Pi {
 }
 
 impl Servo for Pi {
-    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
+    fn sample(&mut self, sample: &OffsetSample, clock: &mut SystemClock) {
         self.lost = 0;
         let one_way = self.delay.update(sample.delay / 2.0);
         let offset = -sample.reply_offset - one_way;

@@ -4,15 +4,15 @@
 //! 11.4 (clock adjust, appendix A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it
 //! leaves the loop to the Linux kernel, as it does by default (kernel/time/ntp.c: phase time constant 4 polls), which
 //! converges four times sooner than the gain of 16 in ntpd's own loop; the interval is capped at one poll as the RFC
-//! has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose among servers; with one
-//! server they have no effect and are left out.
+//! has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose among servers
+//! (`several/ntpd.rs`); with one server they have no effect and are left out.
 
-use super::{Sample, Servo, SystemClock};
+use super::{OffsetSample, Servo, SystemClock};
 use ffclock_units::Counter;
 
-const STAGES: usize = 8;
+pub(crate) const STAGES: usize = 8;
 /// After this many requests without an answer, empty samples are shifted into the filter (appendix A.5.7.3).
-const LOST_MAX: u32 = 3;
+pub(crate) const LOST_MAX: u32 = 3;
 const JITTER_MIN: f64 = 1e-9;
 /// SGATE: popcorn spikes are as many jitters away.
 const SPIKE_GATE: f64 = 3.0;
@@ -29,29 +29,29 @@ const FREQUENCY_MAX: f64 = 500e-6;
 
 /// One stage of the clock filter.
 #[derive(Clone, Copy, Debug)]
-struct Stage {
-    offset: f64,
-    delay: f64,
-    time: f64,
+pub(crate) struct FilterStage {
+    pub(crate) offset: f64,
+    pub(crate) delay: f64,
+    pub(crate) time: f64,
 }
 
 /// What the filter has chosen.
 #[derive(Clone, Copy, Debug)]
-struct Chosen {
-    offset: f64,
-    time: f64,
+pub(crate) struct FilterChoice {
+    pub(crate) offset: f64,
+    pub(crate) time: f64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct ClockFilter {
-    stages: Vec<Stage>,
-    last: Option<Stage>,
-    jitter: f64,
+pub(crate) struct ClockFilter {
+    pub(crate) stages: Vec<FilterStage>,
+    pub(crate) last: Option<FilterStage>,
+    pub(crate) jitter: f64,
 }
 
 impl ClockFilter {
     /// Takes a sample; gives one that is new and the best of the last eight.
-    fn update(&mut self, stage: Stage, poll: f64) -> Option<Chosen> {
+    pub(crate) fn update(&mut self, stage: FilterStage, poll: f64) -> Option<FilterChoice> {
         if self.stages.len() == STAGES {
             self.stages.remove(0);
         }
@@ -69,18 +69,25 @@ impl ClockFilter {
             }
         }
         self.last = Some(best);
-        Some(Chosen { offset: best.offset, time: best.time })
+        Some(FilterChoice { offset: best.offset, time: best.time })
     }
 
     /// After a step nothing that was measured before is worth anything.
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = ClockFilter::default();
+    }
+
+    /// A request had no answer for too long: an empty sample is shifted in.
+    pub(crate) fn shift(&mut self) {
+        if !self.stages.is_empty() {
+            self.stages.remove(0);
+        }
     }
 }
 
 /// The states of the discipline (RFC 5905, figure 26) without a stored frequency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum State {
+enum DisciplineState {
     #[default]
     Unset,
     Frequency,
@@ -88,75 +95,108 @@ enum State {
     Spike,
 }
 
-/// The discipline.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pll {
-    filter: ClockFilter,
-    state: State,
-    /// Of the last update: its time and its offset.
-    update_time: f64,
-    update_offset: f64,
-    /// The phase that is still to be amortised, and the frequency.
-    phase: f64,
-    frequency: f64,
-    poll: f64,
+/// The poll interval as the samples show it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PollWatch {
+    pub(crate) poll: f64,
     last_sample: Option<f64>,
-    /// Requests in a row without an answer.
-    lost: u32,
 }
 
-impl Pll {
-    fn restart(&mut self, state: State, time: f64, offset: f64) {
-        self.state = state;
-        self.update_time = time;
-        self.update_offset = offset;
-    }
-
+impl PollWatch {
     /// The poll interval as the power of two that it is nearest to; bursts do not count.
-    fn note_poll(&mut self, time: f64) {
+    pub(crate) fn note(&mut self, time: f64) {
         let interval = self.last_sample.replace(time).map_or(0.0, |last| time - last);
         // Lost replies make intervals longer, bursts shorter; the first interval that is no burst is the poll.
         if interval > self.poll && (self.poll < 8.0 || interval < self.poll) {
             self.poll = libm::exp2(libm::round(libm::log2(interval)));
         }
     }
+}
 
-    /// A large offset: wait, then step.
-    fn large(&mut self, chosen: Chosen, sample: &Sample, clock: &mut SystemClock) {
-        let waited = chosen.time - self.update_time;
-        match self.state {
-            State::Synchronised => {
-                self.state = State::Spike;
-                return;
-            }
-            State::Spike | State::Frequency if waited < STEP_PATIENCE => return,
-            State::Frequency => self.frequency = (chosen.offset - self.update_offset) / waited,
-            State::Spike | State::Unset => {}
-        }
-        clock.step(sample.counter, chosen.offset);
-        self.filter.clear();
-        self.phase = 0.0;
-        let next = if self.state == State::Unset { State::Frequency } else { State::Synchronised };
-        self.restart(next, sample.raw_time, 0.0);
+/// The discipline of a clock by chosen offsets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClockDiscipline {
+    state: DisciplineState,
+    /// Of the last update: its time and its offset.
+    update_time: f64,
+    update_offset: f64,
+    /// The phase that is still to be amortised, and the frequency.
+    phase: f64,
+    frequency: f64,
+    pub(crate) poll: f64,
+}
+
+/// The loop of one server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pll {
+    filter: ClockFilter,
+    discipline: ClockDiscipline,
+    watch: PollWatch,
+    /// Requests in a row without an answer.
+    lost: u32,
+}
+
+impl ClockDiscipline {
+    fn restart(&mut self, state: DisciplineState, time: f64, offset: f64) {
+        self.state = state;
+        self.update_time = time;
+        self.update_offset = offset;
     }
 
-    fn small(&mut self, chosen: Chosen) {
+    /// Whether nothing was chosen yet.
+    pub(crate) fn is_unset(&self) -> bool {
+        self.state == DisciplineState::Unset
+    }
+
+    /// Takes an offset; whether the clock was stepped.
+    pub(crate) fn take(&mut self, chosen: FilterChoice, sample: &OffsetSample, clock: &mut SystemClock) -> bool {
+        if chosen.offset.abs() > STEP_THRESHOLD {
+            return self.large(chosen, sample, clock);
+        }
+        self.small(chosen);
+        false
+    }
+
+    /// A large offset: wait, then step.
+    pub(crate) fn large(&mut self, chosen: FilterChoice, sample: &OffsetSample, clock: &mut SystemClock) -> bool {
+        let waited = chosen.time - self.update_time;
+        match self.state {
+            DisciplineState::Synchronised => {
+                self.state = DisciplineState::Spike;
+                return false;
+            }
+            DisciplineState::Spike | DisciplineState::Frequency if waited < STEP_PATIENCE => return false,
+            DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / waited,
+            DisciplineState::Spike | DisciplineState::Unset => {}
+        }
+        clock.step(sample.counter, chosen.offset);
+        self.phase = 0.0;
+        let next = if self.state == DisciplineState::Unset {
+            DisciplineState::Frequency
+        } else {
+            DisciplineState::Synchronised
+        };
+        self.restart(next, sample.raw_time, 0.0);
+        true
+    }
+
+    fn small(&mut self, chosen: FilterChoice) {
         let interval = chosen.time - self.update_time;
         match self.state {
-            State::Unset => {
-                self.restart(State::Frequency, chosen.time, chosen.offset);
+            DisciplineState::Unset => {
+                self.restart(DisciplineState::Frequency, chosen.time, chosen.offset);
                 return;
             }
-            State::Frequency if interval < STEP_PATIENCE => return,
-            State::Frequency => self.frequency = (chosen.offset - self.update_offset) / interval,
-            State::Synchronised | State::Spike => self.frequency += self.gain(chosen, interval),
+            DisciplineState::Frequency if interval < STEP_PATIENCE => return,
+            DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / interval,
+            DisciplineState::Synchronised | DisciplineState::Spike => self.frequency += self.gain(chosen, interval),
         }
         self.frequency = self.frequency.clamp(-FREQUENCY_MAX, FREQUENCY_MAX);
         self.phase = chosen.offset;
-        self.restart(State::Synchronised, chosen.time, chosen.offset);
+        self.restart(DisciplineState::Synchronised, chosen.time, chosen.offset);
     }
 
-    fn gain(&self, chosen: Chosen, interval: f64) -> f64 {
+    fn gain(&self, chosen: FilterChoice, interval: f64) -> f64 {
         let mut change = 0.0;
         if self.poll > ALLAN_INTERCEPT / 2.0 {
             let average = (FLL_GAIN - libm::log2(self.poll)).max(FLL_GAIN_MIN);
@@ -165,31 +205,35 @@ impl Pll {
         let constant = 4.0 * PLL_GAIN * self.poll;
         change + chosen.offset * interval.min(self.poll) / (constant * constant)
     }
+
+    /// A second has passed.
+    pub(crate) fn second(&mut self, counter: Counter, clock: &mut SystemClock) {
+        let part = self.phase / (PLL_GAIN * self.poll.clamp(8.0, ALLAN_INTERCEPT));
+        self.phase -= part;
+        clock.set_frequency(counter, self.frequency + part);
+    }
 }
 
 impl Servo for Pll {
-    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
+    fn sample(&mut self, sample: &OffsetSample, clock: &mut SystemClock) {
         self.lost = 0;
-        self.note_poll(sample.raw_time);
-        let stage = Stage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
-        let Some(chosen) = self.filter.update(stage, self.poll) else { return };
-        if chosen.offset.abs() > STEP_THRESHOLD {
-            self.large(chosen, sample, clock);
-        } else {
-            self.small(chosen);
+        self.watch.note(sample.raw_time);
+        self.discipline.poll = self.watch.poll;
+        let stage = FilterStage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
+        let Some(chosen) = self.filter.update(stage, self.watch.poll) else { return };
+        if self.discipline.take(chosen, sample, clock) {
+            self.filter.clear();
         }
     }
 
     fn lost(&mut self, _: Counter, _: &mut SystemClock) {
         self.lost += 1;
-        if self.lost > LOST_MAX && !self.filter.stages.is_empty() {
-            self.filter.stages.remove(0);
+        if self.lost > LOST_MAX {
+            self.filter.shift();
         }
     }
 
     fn second(&mut self, counter: Counter, clock: &mut SystemClock) {
-        let part = self.phase / (PLL_GAIN * self.poll.clamp(8.0, ALLAN_INTERCEPT));
-        self.phase -= part;
-        clock.set_frequency(counter, self.frequency + part);
+        self.discipline.second(counter, clock);
     }
 }

@@ -5,9 +5,11 @@
 //! comments of its source statistics: weighted least squares over at most 64 samples, weights by the delay in excess of
 //! the smallest, the history cut at the front until the residuals pass a runs test, the frequency set and the phase
 //! slewed. Samples are kept against the uncorrected counter, which spares the rewriting of the history after each
-//! correction. Left out: the asymmetry estimate, combining of sources, and the choice of a poll interval.
+//! correction. Left out: the asymmetry estimate and the choice of a poll interval; sources
+//! are combined in `several/chrony.rs`.
 
-use super::{Sample, Servo, SystemClock};
+use super::{OffsetSample, Servo, SystemClock};
+use ffclock_units::Counter;
 use std::collections::VecDeque;
 
 const SAMPLES_MAX: usize = 64;
@@ -33,34 +35,79 @@ const DEVIATION_MIN: f64 = 1e-9;
 const RUNS_QUANTILE: f64 = 1.645;
 
 #[derive(Clone, Copy, Debug)]
-struct Point {
-    time: f64,
-    offset: f64,
-    delay: f64,
+pub(crate) struct Point {
+    pub(crate) time: f64,
+    pub(crate) offset: f64,
+    pub(crate) delay: f64,
+    /// The server's claim of its own largest error.
+    pub(crate) claimed: f64,
 }
 
 /// A line fitted to the last samples, from the newest one on.
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    time: f64,
-    offset: f64,
-    slope: f64,
-    /// Of a sample about the line, and of `offset`.
-    deviation: f64,
-    offset_deviation: f64,
+pub(crate) struct FittedLine {
+    pub(crate) time: f64,
+    pub(crate) offset: f64,
+    pub(crate) slope: f64,
+    /// Of a sample about the line, of `offset`, and of `slope`.
+    pub(crate) deviation: f64,
+    pub(crate) offset_deviation: f64,
+    pub(crate) slope_deviation: f64,
+    /// The number of its samples.
+    pub(crate) count: usize,
 }
 
-/// History and fit.
+/// The samples of one server and the line through them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Regression {
+pub(crate) struct SampleHistory {
     points: VecDeque<Point>,
     /// How many of the latest points the line may rest on; the others serve the runs test.
     in_use: usize,
-    line: Option<Line>,
+    pub(crate) line: Option<FittedLine>,
+}
+
+/// What a correction aims at, at the time of a sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aim {
+    pub(crate) time: f64,
+    /// How far the server is ahead of the clock, and the deviation of that.
+    pub(crate) offset: f64,
+    pub(crate) offset_deviation: f64,
+    /// Of the uncorrected counter.
+    pub(crate) slope: f64,
+}
+
+/// Corrects a clock: sets the frequency and slews the phase.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Corrector {
     updated: Option<f64>,
 }
 
-impl Regression {
+/// History, fit and correction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Regression {
+    history: SampleHistory,
+    corrector: Corrector,
+}
+
+impl SampleHistory {
+    /// Takes a sample; the line if it was accepted.
+    pub(crate) fn take(&mut self, sample: &OffsetSample) -> Option<FittedLine> {
+        if !self.is_acceptable(sample) {
+            return None;
+        }
+        let (time, offset, delay) = (sample.raw_time, sample.raw_offset, sample.delay);
+        self.keep(Point { time, offset, delay, claimed: sample.claimed });
+        let line = self.fit()?;
+        self.line = Some(line);
+        self.line
+    }
+
+    /// The points that the line may rest on.
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = &Point> {
+        self.points.iter().skip(self.points.len() - self.in_use)
+    }
+
     fn delay_min(&self) -> f64 {
         let unused = self.points.len() - self.in_use;
         self.points.iter().skip(unused).map(|point| point.delay).fold(f64::INFINITY, f64::min)
@@ -68,7 +115,7 @@ impl Regression {
 
     /// A sample whose delay is out of all proportion is left out, unless its offset is, too. The longer ago the last
     /// one was, the more is allowed: a longer route is accepted in the end.
-    fn is_acceptable(&self, sample: &Sample) -> bool {
+    fn is_acceptable(&self, sample: &OffsetSample) -> bool {
         let Some(line) = self.line.filter(|_| self.in_use >= SAMPLES_MIN) else { return true };
         let Some(last) = self.points.back() else { return true };
         let allowed = DELAY_DEVIATION_RATIO * line.deviation + CLOCK_ERROR_MAX * (sample.raw_time - last.time);
@@ -86,7 +133,7 @@ impl Regression {
     }
 
     /// The longest history whose residuals look random.
-    fn fit(&mut self) -> Option<Line> {
+    fn fit(&mut self) -> Option<FittedLine> {
         let points: Vec<Point> = self.points.iter().copied().collect();
         let delay_min = self.delay_min();
         let scale = self.line.map_or(DEVIATION_MIN, |line| line.deviation);
@@ -106,23 +153,28 @@ impl Regression {
         }
         None
     }
+}
 
-    fn correct(&mut self, line: Line, sample: &Sample, clock: &mut SystemClock) {
-        // How far the server is ahead at the newest sample: as measured, with the line's offset in place of the
-        // sample's own.
-        let offset = sample.offset + line.offset - sample.raw_offset;
-        let interval = self.updated.replace(line.time).map_or(1.0, |updated| line.time - updated);
-        clock.set_frequency(sample.counter, line.slope);
-        let area = CORRECTION_TIME_RATIO * 0.5 * line.offset_deviation * interval;
+impl Corrector {
+    /// Whether nothing was corrected yet.
+    pub(crate) fn is_first(&self) -> bool {
+        self.updated.is_none()
+    }
+
+    pub(crate) fn correct(&mut self, goal: Aim, counter: Counter, clock: &mut SystemClock) {
+        let Aim { time, offset, .. } = goal;
+        let interval = self.updated.replace(time).map_or(1.0, |updated| time - updated);
+        clock.set_frequency(counter, goal.slope);
+        let area = CORRECTION_TIME_RATIO * 0.5 * goal.offset_deviation * interval;
         let duration = (area / offset.abs().max(DEVIATION_MIN)).clamp(SLEW_S[0], SLEW_S[1]);
         let rate = (offset / duration).clamp(-SLEW_MAX, SLEW_MAX);
         if rate != 0.0 {
-            clock.slew(sample.counter, rate, offset / rate);
+            clock.slew(counter, rate, offset / rate);
         }
     }
 }
 
-impl Line {
+impl FittedLine {
     fn residual(&self, point: &Point) -> f64 {
         point.offset - self.offset - self.slope * (point.time - self.time)
     }
@@ -138,7 +190,7 @@ impl Line {
 }
 
 /// Weighted least squares.
-fn fit_line(points: &[Point], weights: &[f64]) -> Option<Line> {
+fn fit_line(points: &[Point], weights: &[f64]) -> Option<FittedLine> {
     let newest = points.last()?;
     let pairs = || points.iter().zip(weights);
     let sum = |of: &dyn Fn(&Point) -> f64| pairs().map(|(point, weight)| weight * of(point)).sum::<f64>();
@@ -154,25 +206,25 @@ fn fit_line(points: &[Point], weights: &[f64]) -> Option<Line> {
     let count = points.len() as f64;
     let variance = squares / total * count / (count - 2.0).max(1.0);
     let offset_variance = variance * count / total * (1.0 / count + mean_time * mean_time * total / count / spread);
-    let line = Line {
+    let line = FittedLine {
         time: newest.time,
         offset,
         slope,
         deviation: libm::sqrt(variance).max(DEVIATION_MIN),
         offset_deviation: libm::sqrt(offset_variance).max(DEVIATION_MIN),
+        slope_deviation: libm::sqrt(variance / spread),
+        count: points.len(),
     };
     line.slope.is_finite().then_some(line)
 }
 
 impl Servo for Regression {
-    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
-        if !self.is_acceptable(sample) {
-            return;
-        }
-        self.keep(Point { time: sample.raw_time, offset: sample.raw_offset, delay: sample.delay });
-        if let Some(line) = self.fit() {
-            self.line = Some(line);
-            self.correct(line, sample, clock);
-        }
+    fn sample(&mut self, sample: &OffsetSample, clock: &mut SystemClock) {
+        let Some(line) = self.history.take(sample) else { return };
+        // How far the server is ahead at the newest sample: as measured, with the line's offset in place of the
+        // sample's own.
+        let offset = sample.offset + line.offset - sample.raw_offset;
+        let FittedLine { time, slope, offset_deviation, .. } = line;
+        self.corrector.correct(Aim { time, offset, offset_deviation, slope }, sample.counter, clock);
     }
 }

@@ -1,6 +1,6 @@
 //! Runs in which a bound did not hold the truth.
 
-use crate::RunResult;
+use crate::{ENSEMBLES, RunResult};
 use serde::Serialize;
 
 /// At most this many of the worst runs are named.
@@ -28,7 +28,7 @@ pub struct CampaignContainment {
     pub runs: u64,
     /// Simulated hours of these runs.
     pub hours: f64,
-    /// Readings with a bound, of both feed-forward clocks.
+    /// Readings with a bound, of all feed-forward clocks.
     pub readings: u64,
     /// Those whose bound did not hold the truth.
     pub outside: u64,
@@ -51,7 +51,7 @@ impl CampaignContainment {
     fn add(&mut self, run: &RunResult) {
         self.runs += 1;
         self.hours += run.duration_s / 3600.0;
-        for name in ["classic", "learned"] {
+        for name in ["classic", "learned", ENSEMBLES[0]] {
             let whole = run.clocks.iter().find(|clock| clock.name == name).and_then(|clock| clock.windows.first());
             let Some((whole, share)) = whole.and_then(|whole| Some((whole, whole.containment?))) else { continue };
             let claimed = whole.readings as f64 * (1.0 - whole.unread);

@@ -13,21 +13,21 @@ const SMOOTHER: &str = ORACLES[1];
 
 /// A figure of a clock in a window; the whole time of the statistics has the empty name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct MedianKey<'a> {
     pub(super) clock: &'a str,
     pub(super) figure: &'a str,
     pub(super) window: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> MedianKey<'a> {
     /// Over the whole time.
     const fn whole(clock: &'a str, figure: &'a str) -> Self {
-        Place { clock, figure, window: "" }
+        MedianKey { clock, figure, window: "" }
     }
 
     /// Of the learned clock over the whole time.
     const fn learned(figure: &'a str) -> Self {
-        Place::whole("learned", figure)
+        MedianKey::whole("learned", figure)
     }
 
     pub(super) fn of(self, run: &RunResult) -> Option<f64> {
@@ -83,16 +83,21 @@ pub struct Medians {
 pub(super) struct ScenarioRuns<'a>(pub(super) &'a [RunResult]);
 
 impl<'a> ScenarioRuns<'a> {
-    pub(super) fn median(self, place: Place) -> Option<f64> {
+    pub(super) fn median(self, place: MedianKey) -> Option<f64> {
         median(self.0.iter().filter_map(|run| place.of(run)))
     }
 
     /// The median of the learned clock's ratio to an oracle, run by run: both see the same packets, and after a long
     /// silence their error is one draw of the oscillator, which is nearly the same for both and different with every
     /// seed.
-    pub(super) fn over_oracle(self, oracle: Place) -> Option<f64> {
-        let learned = Place { clock: "learned", ..oracle };
+    pub(super) fn over_oracle(self, oracle: MedianKey) -> Option<f64> {
+        let learned = MedianKey { clock: "learned", ..oracle };
         median(self.0.iter().filter_map(|run| Some(learned.of(run)? / oracle.of(run)?)))
+    }
+
+    /// Whether its world has one server.
+    pub(super) fn is_of_one(self) -> bool {
+        self.0.iter().all(|run| run.servers.is_empty())
     }
 
     pub(super) fn tags(self) -> BTreeSet<Tag> {
@@ -100,7 +105,7 @@ impl<'a> ScenarioRuns<'a> {
     }
 
     pub(super) fn medians(self, scenario: &str) -> Medians {
-        let learned = |figure| self.median(Place::learned(figure));
+        let learned = |figure| self.median(MedianKey::learned(figure));
         let over_rivals = |figure| Some(learned(figure)? / self.best_rival(figure)?.0);
         Medians {
             scenario: scenario.to_owned(),
@@ -113,9 +118,9 @@ impl<'a> ScenarioRuns<'a> {
             iqr_over_rivals: over_rivals("iqr"),
             net_p99_over_rivals: over_rivals("net-p99"),
             best_rival: self.best_rival("iqr").map(|best| best.1),
-            iqr_over_oracle: self.over_oracle(Place::whole(CAUSAL, "iqr")),
-            net_p99_over_oracle: self.over_oracle(Place::whole(CAUSAL, "net-p99")),
-            iqr_over_smoother: self.over_oracle(Place::whole(SMOOTHER, "iqr")),
+            iqr_over_oracle: self.over_oracle(MedianKey::whole(CAUSAL, "iqr")),
+            net_p99_over_oracle: self.over_oracle(MedianKey::whole(CAUSAL, "net-p99")),
+            iqr_over_smoother: self.over_oracle(MedianKey::whole(SMOOTHER, "iqr")),
             oracle_iqr_over_rivals: self.oracle_over_rivals("iqr"),
             oracle_net_p99_over_rivals: self.oracle_over_rivals("net-p99"),
             containment: self.contained("learned").chain(self.contained("classic")).reduce(f64::min),
@@ -125,23 +130,23 @@ impl<'a> ScenarioRuns<'a> {
     }
 
     fn contained(self, clock: &'a str) -> impl Iterator<Item = f64> {
-        self.0.iter().filter_map(move |run| Place::whole(clock, "containment").of(run))
+        self.0.iter().filter_map(move |run| MedianKey::whole(clock, "containment").of(run))
     }
 
     fn best_rival(self, figure: &str) -> Option<(f64, &'static str)> {
-        let each = RIVALS.into_iter().filter_map(|rival| Some((self.median(Place::whole(rival, figure))?, rival)));
+        let each = RIVALS.into_iter().filter_map(|rival| Some((self.median(MedianKey::whole(rival, figure))?, rival)));
         each.min_by(|one, other| one.0.total_cmp(&other.0))
     }
 
     /// Of the seeds that the oracle was run with, its median over that of the best feedback clock.
     fn oracle_over_rivals(self, figure: &str) -> Option<f64> {
-        let runs = || self.0.iter().filter(|run| Place::whole(CAUSAL, figure).of(run).is_some());
-        let middle = |clock: &str| median(runs().filter_map(|run| Place::whole(clock, figure).of(run)));
+        let runs = || self.0.iter().filter(|run| MedianKey::whole(CAUSAL, figure).of(run).is_some());
+        let middle = |clock: &str| median(runs().filter_map(|run| MedianKey::whole(clock, figure).of(run)));
         let best = RIVALS.into_iter().filter_map(middle).min_by(f64::total_cmp)?;
         Some(middle(CAUSAL)? / best)
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     percentile(&values.collect::<Vec<_>>(), 0.5)
 }

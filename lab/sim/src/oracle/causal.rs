@@ -1,11 +1,11 @@
 //! The causal oracle from its first packet on: expectation propagation over the first exchanges, then particles.
 
 use super::dynamics::{Dynamics, Normal, dot};
-use super::evidence::Observed;
-use super::knowledge::Way;
+use super::evidence::ObservedExchange;
+use super::knowledge::WayLaws;
 use super::nodes;
 use super::particles::{Laws, Particles};
-use super::propagation::{Node, Setting, filter};
+use super::propagation::{PhaseNode, Setting, filter};
 use crate::random::Random;
 
 /// With this many exchanges the skew is known well enough for particles.
@@ -16,13 +16,13 @@ const PARTICLES: usize = 800;
 /// From the first exchange after a break of the counter on.
 struct Young {
     prior: Normal,
-    packets: Vec<Node>,
+    packets: Vec<PhaseNode>,
     state: Normal,
 }
 
-pub(super) struct Causal<'a> {
+pub(super) struct CausalOracle<'a> {
     dynamics: &'a Dynamics,
-    ways: &'a [Way; 2],
+    ways: &'a [WayLaws; 2],
     random: Random,
     /// What remains known after a break.
     remembered: Option<Normal>,
@@ -30,20 +30,20 @@ pub(super) struct Causal<'a> {
     particles: Option<Particles<'a>>,
 }
 
-impl<'a> Causal<'a> {
-    pub(super) fn new(dynamics: &'a Dynamics, ways: &'a [Way; 2], random: Random) -> Self {
-        Causal { dynamics, ways, random, remembered: None, young: None, particles: None }
+impl<'a> CausalOracle<'a> {
+    pub(super) fn new(dynamics: &'a Dynamics, ways: &'a [WayLaws; 2], random: Random) -> Self {
+        CausalOracle { dynamics, ways, random, remembered: None, young: None, particles: None }
     }
 
     /// Takes in an exchange.
-    pub(super) fn observe(&mut self, observed: Observed) {
+    pub(super) fn observe(&mut self, observed: ObservedExchange) {
         match &mut self.particles {
             Some(particles) => particles.observe(observed),
             None => self.grow(observed),
         }
     }
 
-    fn grow(&mut self, observed: Observed) {
+    fn grow(&mut self, observed: ObservedExchange) {
         let [sent, received] = nodes(observed);
         let mut young = self.young.take().unwrap_or_else(|| {
             let prior = self.prior(sent.at, observed.lower);

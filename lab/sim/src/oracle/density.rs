@@ -93,7 +93,7 @@ fn cell(above: f64) -> (usize, f64) {
 
 /// A tabulated density.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct DensityTable {
     /// The smallest delay that it holds possible.
     pub(super) start: f64,
     values: Vec<f64>,
@@ -101,13 +101,13 @@ pub(super) struct Table {
     masses: Vec<f64>,
 }
 
-impl Table {
+impl DensityTable {
     pub(super) fn of(nature: Nature) -> Self {
         let first = node(1);
         let mut values: Vec<f64> = (0..NODES).map(|index| nature.density(node(index))).collect();
         let exact = nature.first_cell(first);
         values[0] = (2.0 * exact / first - values[1]).max(0.0);
-        Table::from_values(nature.start(), values)
+        DensityTable::from_values(nature.start(), values)
     }
 
     fn from_values(start: f64, mut values: Vec<f64>) -> Self {
@@ -116,7 +116,7 @@ impl Table {
         let whole: f64 = (0..NODES - 1).map(|index| mass(&values, index)).sum();
         values.iter_mut().for_each(|value| *value /= whole);
         let masses = (0..NODES - 1).map(|index| mass(&values, index)).collect();
-        Table { start, values, masses }
+        DensityTable { start, values, masses }
     }
 
     /// The density at a delay.
@@ -135,8 +135,8 @@ impl Table {
 
     /// The density of the sum of two delays. Each half of the integral begins where its first factor may be infinite,
     /// and takes that factor cell by cell as a probability.
-    fn plus(&self, other: &Table) -> Table {
-        let half = |narrow: &Table, wide: &Table, q: f64| {
+    fn plus(&self, other: &DensityTable) -> DensityTable {
+        let half = |narrow: &DensityTable, wide: &DensityTable, q: f64| {
             let mut sum = 0.0;
             for (index, mass) in narrow.masses.iter().enumerate() {
                 let (begin, end) = (node(index), node(index + 1).min(0.5 * q));
@@ -153,12 +153,12 @@ impl Table {
             let q = node(index).max(0.5 * node(1));
             half(self, other, q) + half(other, self, q)
         };
-        Table::from_values(self.start + other.start, (0..NODES).map(value).collect())
+        DensityTable::from_values(self.start + other.start, (0..NODES).map(value).collect())
     }
 
-    fn mix(&mut self, own: f64, other: &Table, share: f64) {
+    fn mix(&mut self, own: f64, other: &DensityTable, share: f64) {
         let values = self.values.iter().zip(&other.values).map(|(mine, theirs)| own * mine + share * theirs).collect();
-        *self = Table::from_values(self.start, values);
+        *self = DensityTable::from_values(self.start, values);
     }
 }
 
@@ -167,21 +167,21 @@ impl Table {
 struct Component {
     share: f64,
     start: f64,
-    table: Option<Table>,
+    table: Option<DensityTable>,
 }
 
 /// The law of a delay.
 #[derive(Clone, Debug)]
-pub(super) struct Delay(Vec<Component>);
+pub(super) struct DelayLaw(Vec<Component>);
 
-impl Delay {
+impl DelayLaw {
     /// Exactly `delay`.
     pub(super) fn fixed(delay: f64) -> Self {
-        Delay(vec![Component { share: 1.0, start: delay, table: None }])
+        DelayLaw(vec![Component { share: 1.0, start: delay, table: None }])
     }
 
     pub(super) fn of(nature: Nature) -> Self {
-        Delay(vec![Component { share: 1.0, start: nature.start(), table: Some(Table::of(nature)) }])
+        DelayLaw(vec![Component { share: 1.0, start: nature.start(), table: Some(DensityTable::of(nature)) }])
     }
 
     /// This delay for a share of the packets, none for the others.
@@ -194,8 +194,8 @@ impl Delay {
     }
 
     /// The sum of two independent delays.
-    pub(super) fn plus(&self, other: &Delay) -> Delay {
-        let mut sum = Delay(Vec::new());
+    pub(super) fn plus(&self, other: &DelayLaw) -> DelayLaw {
+        let mut sum = DelayLaw(Vec::new());
         for mine in &self.0 {
             for theirs in &other.0 {
                 sum.admit(mine.plus(theirs));
@@ -237,7 +237,7 @@ impl Delay {
 impl Component {
     fn plus(&self, other: &Component) -> Component {
         let (share, start) = (self.share * other.share, self.start + other.start);
-        let moved = |table: &Table, by: f64| Some(Table { start: table.start + by, ..table.clone() });
+        let moved = |table: &DensityTable, by: f64| Some(DensityTable { start: table.start + by, ..table.clone() });
         let table = match (&self.table, &other.table) {
             (Some(mine), Some(theirs)) => Some(mine.plus(theirs)),
             (Some(mine), None) => moved(mine, other.start),
@@ -252,11 +252,11 @@ impl Component {
 mod tests {
     use super::*;
 
-    fn exponential(mean: f64) -> Delay {
-        Delay::of(Nature::Gamma { shape: 1.0, scale: mean })
+    fn exponential(mean: f64) -> DelayLaw {
+        DelayLaw::of(Nature::Gamma { shape: 1.0, scale: mean })
     }
 
-    fn assert_near(delay: &Delay, exact: impl Fn(f64) -> f64) {
+    fn assert_near(delay: &DelayLaw, exact: impl Fn(f64) -> f64) {
         for q in [0.003, 0.1, 1.0, 3.7, 10.0, 40.0, 100.0] {
             let (seen, exact) = (delay.at(q), exact(q));
             // Cells are a thirty-second wide, and chords lie above a curve that bends upwards.
@@ -269,7 +269,7 @@ mod tests {
     fn tables_follow_their_laws() {
         assert_near(&exponential(4.0), |q| (-q / 4.0).exp() / 4.0);
         let weibull = Nature::Weibull { shape: 0.6, scale: 100.0 };
-        assert_near(&Delay::of(weibull), |q| weibull.density(q));
+        assert_near(&DelayLaw::of(weibull), |q| weibull.density(q));
         assert!(exponential(4.0).at(-1e-9) <= GARBAGE && exponential(4.0).at(f64::NAN) <= GARBAGE);
         assert!(exponential(4.0).at(1e12) <= GARBAGE);
     }
@@ -287,16 +287,16 @@ mod tests {
 
     #[test]
     fn a_second_route_is_a_second_edge() {
-        let flapping = exponential(4.0).plus(&Delay::fixed(120.0).for_share(0.5));
+        let flapping = exponential(4.0).plus(&DelayLaw::fixed(120.0).for_share(0.5));
         assert_eq!(flapping.starts().count(), 2);
-        assert!(flapping.is_continuous() && !Delay::fixed(1.0).is_continuous());
+        assert!(flapping.is_continuous() && !DelayLaw::fixed(1.0).is_continuous());
         let edge = flapping.at(120.001) - flapping.at(119.999);
         assert!((edge - 0.125).abs() < 1e-3, "{edge}");
     }
 
     #[test]
     fn a_normal_law_lies_around_zero() {
-        let normal = Delay::of(Nature::Normal { deviation: 2.0 });
+        let normal = DelayLaw::of(Nature::Normal { deviation: 2.0 });
         for q in [-5.0, -2.0, 0.0, 3.0] {
             let exact = (-q * q / 8.0_f64).exp() / (2.0 * (2.0 * core::f64::consts::PI).sqrt());
             assert!((normal.at(q) / exact - 1.0).abs() < 0.02, "{q}");

@@ -19,7 +19,7 @@ const PHASE_SPREAD: f64 = 1e5;
 
 /// One part of the state. Deviations in us and ppm.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
+enum StatePart {
     Phase,
     Rate {
         size: f64,
@@ -45,7 +45,7 @@ enum Part {
 /// The system of one oscillator.
 #[derive(Clone, Debug)]
 pub(super) struct Dynamics {
-    parts: Vec<Part>,
+    parts: Vec<StatePart>,
     white: f64,
 }
 
@@ -129,7 +129,7 @@ pub(super) fn dot(one: &[f64], other: &[f64]) -> f64 {
 
 /// The system over one interval.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct StateTransition {
     /// What each part adds to the phase; of the phase itself, 1.
     pub(super) gains: Vec<f64>,
     /// What is left of each part. For the parts of a wave, the cosine of its turn.
@@ -144,15 +144,16 @@ impl Dynamics {
     pub(super) fn of(spec: &OscillatorSpec) -> Self {
         let size = walk_size(spec.walk_frequency_at_10000_s, 1e4) * MICRO;
         let flicker = flicker_frequency_parts(spec.flicker_frequency)
-            .map(|(constant, deviation)| Part::Flicker { constant, deviation: deviation * MICRO });
+            .map(|(constant, deviation)| StatePart::Flicker { constant, deviation: deviation * MICRO });
         let waves = spec.wave.iter().flat_map(|wave| {
             let angular = 2.0 * core::f64::consts::PI / wave.period.seconds();
             let peak = wave.peak.fraction() * MICRO;
-            [Part::Wave { angular, peak }, Part::Quadrature { peak }]
+            [StatePart::Wave { angular, peak }, StatePart::Quadrature { peak }]
         });
         let flicker_phase = flicker_phase_parts(spec.flicker_phase_at_1_s)
-            .map(|(constant, deviation)| Part::FlickerPhase { constant, deviation: deviation * MICRO });
-        let parts = [Part::Phase, Part::Rate { size }].into_iter().chain(flicker).chain(waves).chain(flicker_phase);
+            .map(|(constant, deviation)| StatePart::FlickerPhase { constant, deviation: deviation * MICRO });
+        let parts =
+            [StatePart::Phase, StatePart::Rate { size }].into_iter().chain(flicker).chain(waves).chain(flicker_phase);
         Dynamics { parts: parts.collect(), white: spec.white_frequency_at_1_s * MICRO }
     }
 
@@ -162,7 +163,7 @@ impl Dynamics {
 
     /// Which parts of the state are seen in a counter reading: the phase, and flicker phase noise.
     pub(super) fn seen(&self) -> Vec<f64> {
-        let is_seen = |part: &Part| matches!(part, Part::Phase | Part::FlickerPhase { .. });
+        let is_seen = |part: &StatePart| matches!(part, StatePart::Phase | StatePart::FlickerPhase { .. });
         self.parts.iter().map(|part| f64::from(u8::from(is_seen(part)))).collect()
     }
 
@@ -171,10 +172,10 @@ impl Dynamics {
         let mut covariance = Matrix::zero(self.size());
         for (index, part) in self.parts.iter().enumerate() {
             let deviation = match *part {
-                Part::Phase => PHASE_SPREAD,
-                Part::Rate { .. } => SKEW_PPM,
-                Part::Flicker { deviation, .. } | Part::FlickerPhase { deviation, .. } => deviation,
-                Part::Wave { peak, .. } | Part::Quadrature { peak } => peak / core::f64::consts::SQRT_2,
+                StatePart::Phase => PHASE_SPREAD,
+                StatePart::Rate { .. } => SKEW_PPM,
+                StatePart::Flicker { deviation, .. } | StatePart::FlickerPhase { deviation, .. } => deviation,
+                StatePart::Wave { peak, .. } | StatePart::Quadrature { peak } => peak / core::f64::consts::SQRT_2,
             };
             covariance.cells[index * (self.size() + 1)] = deviation * deviation;
         }
@@ -184,34 +185,34 @@ impl Dynamics {
     }
 
     /// The system over `interval` [s].
-    pub(super) fn step(&self, interval: f64) -> Step {
+    pub(super) fn step(&self, interval: f64) -> StateTransition {
         let size = self.size();
         let (mut gains, mut kept, mut turns, mut noise) =
             (vec![0.0; size], vec![1.0; size], vec![0.0; size], vec![(0.0, 0.0); size]);
         let mut phase_variance = self.white * self.white * interval;
         for (index, part) in self.parts.iter().enumerate() {
             match *part {
-                Part::Phase => gains[index] = 1.0,
-                Part::Rate { size } => {
+                StatePart::Phase => gains[index] = 1.0,
+                StatePart::Rate { size } => {
                     let variance = size * size * interval;
                     gains[index] = interval;
                     noise[index] = (variance, 0.5 * variance * interval);
                     phase_variance += variance * interval * interval / 3.0;
                 }
-                Part::Flicker { constant, deviation } => {
+                StatePart::Flicker { constant, deviation } => {
                     let (over, variance) = (Forgetting::over(interval / constant), deviation * deviation);
                     gains[index] = constant * over.gone;
                     kept[index] = over.kept;
                     noise[index] = (variance * over.end_variance, variance * constant * over.covariance);
                     phase_variance += variance * constant * constant * over.integral_variance;
                 }
-                Part::Wave { angular, .. } => {
+                StatePart::Wave { angular, .. } => {
                     let (sine, cosine) = libm::sincos(angular * interval);
                     (gains[index], gains[index + 1]) = (sine / angular, (1.0 - cosine) / angular);
                     (kept[index], kept[index + 1], turns[index]) = (cosine, cosine, sine);
                 }
-                Part::Quadrature { .. } => {}
-                Part::FlickerPhase { constant, deviation } => {
+                StatePart::Quadrature { .. } => {}
+                StatePart::FlickerPhase { constant, deviation } => {
                     let over = Forgetting::over(interval / constant);
                     kept[index] = over.kept;
                     noise[index] = (deviation * deviation * over.end_variance, 0.0);
@@ -219,11 +220,11 @@ impl Dynamics {
             }
         }
         noise[0] = (phase_variance, 0.0);
-        Step { gains, kept, turns, noise }
+        StateTransition { gains, kept, turns, noise }
     }
 }
 
-impl Step {
+impl StateTransition {
     /// Takes a state over the interval.
     pub(super) fn advance(&self, state: &mut [f64]) {
         let phase = dot(&self.gains, state);
@@ -243,7 +244,7 @@ impl Step {
         state[0] = phase;
     }
 
-    /// The transpose of [`Step::advance`].
+    /// The transpose of [`StateTransition::advance`].
     pub(super) fn retreat(&self, adjoint: &mut [f64]) {
         let phase = adjoint[0];
         let mut index = 1;

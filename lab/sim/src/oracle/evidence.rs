@@ -1,7 +1,7 @@
 //! What one exchange says about the phase: the two delays, as a function of where the phase is.
 
-use super::density::{Delay, NODES, node};
-use super::knowledge::Way;
+use super::density::{DelayLaw, NODES, node};
+use super::knowledge::WayLaws;
 use std::rc::Rc;
 
 /// To draw from, one in this many nodes of a table is enough.
@@ -10,7 +10,7 @@ const THINNING: usize = 4;
 /// One exchange: with the phase x [us], the request was delayed by `x - lower` beyond its floor, the reply by `upper -
 /// x`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Observed {
+pub(super) struct ObservedExchange {
     /// When the reply was stamped [s].
     pub(super) at: f64,
     /// Since the request was stamped [s].
@@ -20,15 +20,15 @@ pub(super) struct Observed {
 }
 
 /// The laws that hold for an exchange: of each way, in each state of its spells.
-pub(super) struct Evidence {
-    pub(super) observed: Observed,
-    pub(super) laws: [Vec<Rc<Delay>>; 2],
+pub(super) struct ExchangeEvidence {
+    pub(super) observed: ObservedExchange,
+    pub(super) laws: [Vec<Rc<DelayLaw>>; 2],
 }
 
-impl Evidence {
-    pub(super) fn of(observed: Observed, ways: &[Way; 2]) -> Self {
+impl ExchangeEvidence {
+    pub(super) fn of(observed: ObservedExchange, ways: &[WayLaws; 2]) -> Self {
         let [forward, backward] = ways;
-        Evidence { observed, laws: [forward.laws(observed.at - observed.trip), backward.laws(observed.at)] }
+        ExchangeEvidence { observed, laws: [forward.laws(observed.at - observed.trip), backward.laws(observed.at)] }
     }
 
     /// The delays for a phase at the reply and at the request.

@@ -1,7 +1,7 @@
 //! What an oracle knows of the way between the counter and the server's clock: floors, laws of delay and their spells,
 //! events.
 
-use super::density::{Delay, Nature};
+use super::density::{DelayLaw, Nature};
 use super::dynamics::MICRO;
 use crate::host::latencies;
 use crate::noise::white_phase_deviation;
@@ -22,22 +22,22 @@ const HIDDEN_MAX: usize = 4;
 /// A delay that comes and goes.
 #[derive(Clone, Debug)]
 struct Switched {
-    delay: Delay,
+    delay: DelayLaw,
     when: When,
 }
 
 /// One way.
 #[derive(Debug)]
-pub(super) struct Way {
-    steady: Delay,
+pub(super) struct WayLaws {
+    steady: DelayLaw,
     switched: Vec<Switched>,
     /// The spells that are not announced, each with its place in `switched`.
     hidden: Vec<(usize, Spells)>,
     /// Laws that were asked for, by the set of what is there.
-    made: RefCell<BTreeMap<u64, Rc<Delay>>>,
+    made: RefCell<BTreeMap<u64, Rc<DelayLaw>>>,
 }
 
-impl Way {
+impl WayLaws {
     pub(super) fn of(scenario: &Scenario, direction: Direction) -> Self {
         let queues = scenario.path.queue.iter().chain(&scenario.host.noise);
         let mine = queues.filter(|queue| queue.direction.holds(direction));
@@ -46,11 +46,11 @@ impl Way {
         steady.into_iter().for_each(|queue| sum = sum.plus(&delay(queue)));
         if let Some(flap) = scenario.path.flap {
             let longer = if direction == Direction::Outgoing { flap.forward } else { flap.backward };
-            sum = sum.plus(&Delay::fixed(longer.seconds() * MICRO).for_share(flap.share));
+            sum = sum.plus(&DelayLaw::fixed(longer.seconds() * MICRO).for_share(flap.share));
         }
         if scenario.path.straggle > 0.0 {
             let late = Nature::Gamma { shape: 1.0, scale: STRAGGLE_US };
-            sum = sum.plus(&Delay::fixed(STRAGGLE_US).plus(&Delay::of(late)).for_share(scenario.path.straggle));
+            sum = sum.plus(&DelayLaw::fixed(STRAGGLE_US).plus(&DelayLaw::of(late)).for_share(scenario.path.straggle));
         }
         let switched: Vec<Switched> =
             switched.into_iter().map(|queue| Switched { delay: delay(queue), when: queue.when }).collect();
@@ -59,7 +59,7 @@ impl Way {
             _ => None,
         };
         let hidden = switched.iter().enumerate().filter_map(spells).take(HIDDEN_MAX).collect();
-        Way { steady: sum, switched, hidden, made: RefCell::default() }
+        WayLaws { steady: sum, switched, hidden, made: RefCell::default() }
     }
 
     /// How many states the hidden spells can be in, together.
@@ -68,7 +68,7 @@ impl Way {
     }
 
     /// The law of a delay at `t` [s] in each of these states.
-    pub(super) fn laws(&self, t: f64) -> Vec<Rc<Delay>> {
+    pub(super) fn laws(&self, t: f64) -> Vec<Rc<DelayLaw>> {
         let is_on = |when: When| match when {
             When::Periodic(periodic) => libm::fmod(t, periodic.every.seconds()) < periodic.lasts.seconds(),
             When::Between(between) => (between.at.seconds()..between.until.seconds()).contains(&t),
@@ -83,7 +83,7 @@ impl Way {
         (0..self.states()).map(|state| self.law(chosen(state))).collect()
     }
 
-    fn law(&self, set: u64) -> Rc<Delay> {
+    fn law(&self, set: u64) -> Rc<DelayLaw> {
         let make = || {
             let chosen = self.switched.iter().enumerate().filter(|(index, _)| set >> index & 1 == 1);
             let sum = chosen.fold(self.steady.clone(), |sum, (_, one)| sum.plus(&one.delay));
@@ -129,36 +129,36 @@ fn busy_share(spells: &Spells) -> f64 {
     spells.busy.seconds() / (spells.busy.seconds() + spells.calm.seconds())
 }
 
-fn uniform(width: f64) -> Delay {
-    Delay::of(Nature::Uniform { width })
+fn uniform(width: f64) -> DelayLaw {
+    DelayLaw::of(Nature::Uniform { width })
 }
 
-fn delay(queue: &QueueSpec) -> Delay {
+fn delay(queue: &QueueSpec) -> DelayLaw {
     let (shape, scale) = (queue.shape, scale(queue) * MICRO);
     let whole = match queue.law {
-        Law::Exponential => Delay::of(Nature::Gamma { shape: 1.0, scale }),
-        Law::Gamma => Delay::of(Nature::Gamma { shape, scale }),
-        Law::Weibull => Delay::of(Nature::Weibull { shape, scale }),
-        Law::Pareto => Delay::of(Nature::Pareto { exponent: shape, scale }),
+        Law::Exponential => DelayLaw::of(Nature::Gamma { shape: 1.0, scale }),
+        Law::Gamma => DelayLaw::of(Nature::Gamma { shape, scale }),
+        Law::Weibull => DelayLaw::of(Nature::Weibull { shape, scale }),
+        Law::Pareto => DelayLaw::of(Nature::Pareto { exponent: shape, scale }),
         Law::Uniform => uniform(scale),
-        Law::Constant => Delay::fixed(scale),
+        Law::Constant => DelayLaw::fixed(scale),
     };
     whole.for_share(queue.share)
 }
 
 /// What the taking of stamps adds to a delay: the host, the step of the counter, the server's noise, white phase noise.
-fn stamps(scenario: &Scenario, direction: Direction) -> Delay {
+fn stamps(scenario: &Scenario, direction: Direction) -> DelayLaw {
     let [sending, receiving] = latencies(scenario.host.stamps);
     let host = if direction == Direction::Outgoing { sending } else { receiving };
     let tick = tick(scenario);
     let mut sum = uniform(tick);
     if host.varying > 0.0 {
-        sum = sum.plus(&Delay::of(Nature::Gamma { shape: 1.0, scale: host.varying * MICRO }));
+        sum = sum.plus(&DelayLaw::of(Nature::Gamma { shape: 1.0, scale: host.varying * MICRO }));
     }
     let white = white_phase_deviation(scenario.oscillator.white_phase_at_1_s);
     let deviation = libm::hypot(scenario.server.noise.seconds(), white) * MICRO;
     if deviation > 0.0 {
-        sum = sum.plus(&Delay::of(Nature::Normal { deviation }));
+        sum = sum.plus(&DelayLaw::of(Nature::Normal { deviation }));
     }
     sum
 }

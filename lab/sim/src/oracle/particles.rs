@@ -12,9 +12,9 @@
 //! Particles move by the oscillator's law and are weighed by the packets. Where that leaves too few of them, as after
 //! an outage, they are drawn from what the packets say and weighed by the oscillator's law.
 
-use super::dynamics::{Dynamics, Matrix, Normal, Step, dot};
-use super::evidence::{Evidence, Observed, Sketch};
-use super::knowledge::Way;
+use super::dynamics::{Dynamics, Matrix, Normal, StateTransition, dot};
+use super::evidence::{ExchangeEvidence, ObservedExchange, Sketch};
+use super::knowledge::WayLaws;
 use crate::random::Random;
 
 /// An oscillator without noise still needs a variance to divide by [us^2].
@@ -25,7 +25,7 @@ const UNEVEN: f64 = 0.5;
 
 pub(super) struct Particles<'a> {
     dynamics: &'a Dynamics,
-    ways: &'a [Way; 2],
+    ways: &'a [WayLaws; 2],
     seen: Vec<f64>,
     /// Part by part, of each particle.
     means: Vec<Vec<f64>>,
@@ -40,7 +40,7 @@ pub(super) struct Particles<'a> {
 }
 
 /// Where the particles go, with the likelihood of each up to a common factor.
-struct Move {
+struct ParticleMove {
     shown: Vec<f64>,
     likelihoods: Vec<f64>,
     states: [Vec<f64>; 2],
@@ -56,7 +56,7 @@ struct Forecast {
 #[derive(Clone, Copy)]
 pub(super) struct Laws<'a> {
     pub(super) dynamics: &'a Dynamics,
-    pub(super) ways: &'a [Way; 2],
+    pub(super) ways: &'a [WayLaws; 2],
 }
 
 /// The delays of an exchange if a particle is right.
@@ -69,7 +69,7 @@ impl<'a> Particles<'a> {
     /// Particles with the distribution of `state`.
     pub(super) fn new(laws: Laws<'a>, state: &Normal, count: usize, random: Random) -> Self {
         let Laws { dynamics, ways } = laws;
-        let usual = |way: &Way| way.usual().into_iter().cycle().take(count * way.states()).collect();
+        let usual = |way: &WayLaws| way.usual().into_iter().cycle().take(count * way.states()).collect();
         let seen = dynamics.seen();
         let with_shown = state.covariance.times(&seen);
         let (expected, variance) = (dot(&seen, &state.mean), dot(&seen, &with_shown).max(LEAST_VARIANCE));
@@ -87,7 +87,7 @@ impl<'a> Particles<'a> {
         };
         let deviation = libm::sqrt(variance);
         let shown = (0..count).map(|_| expected + deviation * particles.random.normal()).collect();
-        let begin = Move { shown, likelihoods: vec![1.0; count], states: particles.states.clone() };
+        let begin = ParticleMove { shown, likelihoods: vec![1.0; count], states: particles.states.clone() };
         particles.settle(begin, &Forecast { means: vec![expected; count], variance });
         particles
     }
@@ -111,14 +111,14 @@ impl<'a> Particles<'a> {
     }
 
     /// Takes in an exchange.
-    pub(super) fn observe(&mut self, observed: Observed) {
+    pub(super) fn observe(&mut self, observed: ObservedExchange) {
         let interval = (observed.at - self.last).max(0.0);
-        let evidence = Evidence::of(observed, self.ways);
+        let evidence = ExchangeEvidence::of(observed, self.ways);
         let forecast = self.forecast(&self.dynamics.step(interval));
         self.follow_spells(interval);
         let rate_share = if interval > 0.0 { observed.trip / interval } else { 0.0 };
         let moved = self.moved(&evidence, &forecast, rate_share);
-        let worth = |of: &Self, one: &Move| effective(&weighed(&of.weights, &one.likelihoods));
+        let worth = |of: &Self, one: &ParticleMove| effective(&weighed(&of.weights, &one.likelihoods));
         let is_enough = worth(self, &moved) >= POOR * self.weights.len() as f64;
         let drawn = if is_enough { None } else { self.drawn(&evidence, &forecast, rate_share) };
         let chosen = drawn.filter(|drawn| worth(self, drawn) > worth(self, &moved)).unwrap_or(moved);
@@ -127,7 +127,7 @@ impl<'a> Particles<'a> {
     }
 
     /// Takes the linear part over an interval.
-    fn forecast(&mut self, step: &Step) -> Forecast {
+    fn forecast(&mut self, step: &StateTransition) -> Forecast {
         step.spread(&mut self.covariance);
         advance_all(step, &mut self.means);
         let mut means = vec![0.0; self.shown.len()];
@@ -155,7 +155,7 @@ impl<'a> Particles<'a> {
     }
 
     /// The density of the delays for one particle. Its probabilities of the spells are left in `states`.
-    fn weigh(&self, evidence: &Evidence, guess: &Guess, states: &mut [Vec<f64>; 2]) -> f64 {
+    fn weigh(&self, evidence: &ExchangeEvidence, guess: &Guess, states: &mut [Vec<f64>; 2]) -> f64 {
         let Guess { particle, delays } = *guess;
         let mut product = 1.0;
         for (way, states) in states.iter_mut().enumerate() {
@@ -176,7 +176,7 @@ impl<'a> Particles<'a> {
     }
 
     /// Particles moved by the oscillator's law and weighed by the packets.
-    fn moved(&mut self, evidence: &Evidence, forecast: &Forecast, rate_share: f64) -> Move {
+    fn moved(&mut self, evidence: &ExchangeEvidence, forecast: &Forecast, rate_share: f64) -> ParticleMove {
         let deviation = libm::sqrt(forecast.variance);
         let shown: Vec<f64> = forecast.means.iter().map(|mean| mean + deviation * self.random.normal()).collect();
         let mut states = self.states.clone();
@@ -186,19 +186,19 @@ impl<'a> Particles<'a> {
             self.weigh(evidence, &Guess { particle, delays: evidence.delays(now, before) }, &mut states)
         };
         let likelihoods = (0..shown.len()).map(likelihood).collect();
-        Move { shown, likelihoods, states }
+        ParticleMove { shown, likelihoods, states }
     }
 
     /// Particles drawn from the likelihood of the packets and weighed by the oscillator's law; `None` if no phase
     /// explains the packets.
-    fn drawn(&mut self, evidence: &Evidence, forecast: &Forecast, rate_share: f64) -> Option<Move> {
+    fn drawn(&mut self, evidence: &ExchangeEvidence, forecast: &Forecast, rate_share: f64) -> Option<ParticleMove> {
         // The request's phase differs from the reply's by what the rate makes of the trip; its mean will do to draw
         // from.
         let count = self.shown.len();
         let shift = rate_share * (dot(&forecast.means, &self.weights) - dot(&self.shown, &self.weights));
-        let shifted = Observed { lower: evidence.observed.lower + shift, ..evidence.observed };
-        let common = Evidence { observed: shifted, laws: evidence.laws.clone() };
-        let usual = self.ways.each_ref().map(Way::usual);
+        let shifted = ObservedExchange { lower: evidence.observed.lower + shift, ..evidence.observed };
+        let common = ExchangeEvidence { observed: shifted, laws: evidence.laws.clone() };
+        let usual = self.ways.each_ref().map(WayLaws::usual);
         let sketch = Sketch::of(common.places(), |place| common.density(place, &usual))?;
         // Stratified, so that few draws cover the whole.
         let quantile = |index: usize| sketch.quantile((index as f64 + self.random.uniform()) / count as f64);
@@ -216,11 +216,11 @@ impl<'a> Particles<'a> {
         let logs: Vec<f64> = (0..count).map(log).collect();
         let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let likelihoods = logs.iter().map(|log| libm::exp(log - most)).collect();
-        Some(Move { shown: places.into_iter().map(|place| place.0).collect(), likelihoods, states })
+        Some(ParticleMove { shown: places.into_iter().map(|place| place.0).collect(), likelihoods, states })
     }
 
     /// Takes the particles where they went, the linear part with them.
-    fn settle(&mut self, chosen: Move, forecast: &Forecast) {
+    fn settle(&mut self, chosen: ParticleMove, forecast: &Forecast) {
         let with_shown = self.covariance.times(&self.seen);
         self.covariance.add_outer(&with_shown, -1.0 / forecast.variance);
         if self.seen[1..].iter().all(|seen| *seen == 0.0) {
@@ -269,7 +269,7 @@ impl<'a> Particles<'a> {
 }
 
 /// Takes the state of each particle over an interval.
-fn advance_all(step: &Step, means: &mut [Vec<f64>]) {
+fn advance_all(step: &StateTransition, means: &mut [Vec<f64>]) {
     let count = means[0].len();
     let mut phase = vec![0.0; count];
     for (part, gain) in means.iter().zip(&step.gains).filter(|(_, gain)| **gain != 0.0) {

@@ -9,9 +9,9 @@
 //!
 //! Spells of congestion are hidden Markov chains and are smoothed forward and backward between the passes.
 
-use super::density::{Delay, NODES, node};
+use super::density::{DelayLaw, NODES, node};
 use super::dynamics::{Dynamics, Matrix, Normal, dot};
-use super::knowledge::Way;
+use super::knowledge::WayLaws;
 use std::rc::Rc;
 
 /// The number of passes in which all stand-ins are replaced.
@@ -25,7 +25,7 @@ const PARTS: usize = 48;
 /// One packet: the phase at its stamp differs from `edge` by its delay beyond the floor, upwards for a request and
 /// downwards for a reply.
 #[derive(Clone, Debug)]
-pub(super) struct Packet {
+pub(super) struct PhaseEdge {
     /// Of which way.
     pub(super) way: usize,
     /// The phase without any delay [us].
@@ -34,10 +34,10 @@ pub(super) struct Packet {
 
 /// A moment that matters: a packet's stamp, or a look at the clock.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct PhaseNode {
     /// True time [s].
     pub(super) at: f64,
-    pub(super) packet: Option<Packet>,
+    pub(super) packet: Option<PhaseEdge>,
 }
 
 /// A normal likelihood of the phase, relative to the packet's edge: precision, and precision times mean. Flat: zero.
@@ -48,7 +48,7 @@ struct StandIn {
 }
 
 /// What the forward pass leaves for the backward one.
-struct Passed {
+struct ForwardStep {
     expected: f64,
     variance: f64,
     /// The covariance of the state with what is seen.
@@ -57,63 +57,63 @@ struct Passed {
 
 /// Mean and variance of the phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Belief {
+pub(super) struct PhaseBelief {
     pub(super) mean: f64,
     pub(super) variance: f64,
 }
 
 struct Propagation<'a> {
     setting: Setting<'a>,
-    nodes: &'a [Node],
+    nodes: &'a [PhaseNode],
     seen: Vec<f64>,
     stand_ins: Vec<StandIn>,
     /// The probabilities of the states of the way, for each packet, by all other packets.
     states: Vec<Vec<f64>>,
     /// The logarithm of what each packet says of each state.
     said: Vec<Vec<f64>>,
-    laws: Vec<Vec<Rc<Delay>>>,
+    laws: Vec<Vec<Rc<DelayLaw>>>,
 }
 
 /// The world as an oracle knows it, and what it knew before the first of the nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) dynamics: &'a Dynamics,
-    pub(super) ways: &'a [Way; 2],
+    pub(super) ways: &'a [WayLaws; 2],
     pub(super) prior: &'a Normal,
 }
 
 /// The smoothed phase at each of `looks` [s] given all packets; both in order of time.
-pub(super) fn smooth(setting: Setting, packets: &[Node], looks: &[f64]) -> Vec<Belief> {
+pub(super) fn smooth(setting: Setting, packets: &[PhaseNode], looks: &[f64]) -> Vec<PhaseBelief> {
     let chosen = Propagation::settled(setting, packets);
-    let looks = looks.iter().map(|at| (Node { at: *at, packet: None }, StandIn::default()));
+    let looks = looks.iter().map(|at| (PhaseNode { at: *at, packet: None }, StandIn::default()));
     let mut all: Vec<_> = packets.iter().cloned().zip(chosen.stand_ins).chain(looks).collect();
     all.sort_by(|one, other| one.0.at.total_cmp(&other.0.at));
-    let (nodes, stand_ins): (Vec<Node>, Vec<StandIn>) = all.into_iter().unzip();
+    let (nodes, stand_ins): (Vec<PhaseNode>, Vec<StandIn>) = all.into_iter().unzip();
     let seen = setting.dynamics.seen();
-    let line = Line { setting, nodes: &nodes, stand_ins: &stand_ins, seen: &seen };
+    let line = LinearProblem { setting, nodes: &nodes, stand_ins: &stand_ins, seen: &seen };
     let looked = nodes.iter().map(|node| node.packet.is_none());
     line.smoothed().into_iter().zip(looked).filter_map(|(belief, looked)| looked.then_some(belief)).collect()
 }
 
 /// The state after the last of the packets.
-pub(super) fn filter(setting: Setting, packets: &[Node]) -> Normal {
+pub(super) fn filter(setting: Setting, packets: &[PhaseNode]) -> Normal {
     let chosen = Propagation::settled(setting, packets);
     chosen.line().forward().1
 }
 
 /// A linear problem with normal noise: nodes with their stand-ins.
-struct Line<'a> {
+struct LinearProblem<'a> {
     setting: Setting<'a>,
-    nodes: &'a [Node],
+    nodes: &'a [PhaseNode],
     stand_ins: &'a [StandIn],
     seen: &'a [f64],
 }
 
 impl<'a> Propagation<'a> {
     /// With all stand-ins chosen.
-    fn settled(setting: Setting<'a>, nodes: &'a [Node]) -> Self {
-        let of = |node: &Node| node.packet.as_ref().map(|packet| &setting.ways[packet.way]);
-        let usual = |node: &Node| of(node).map_or(Vec::new(), Way::usual);
+    fn settled(setting: Setting<'a>, nodes: &'a [PhaseNode]) -> Self {
+        let of = |node: &PhaseNode| node.packet.as_ref().map(|packet| &setting.ways[packet.way]);
+        let usual = |node: &PhaseNode| of(node).map_or(Vec::new(), WayLaws::usual);
         let mut propagation = Propagation {
             seen: setting.dynamics.seen(),
             stand_ins: vec![StandIn::default(); nodes.len()],
@@ -132,8 +132,8 @@ impl<'a> Propagation<'a> {
         propagation
     }
 
-    fn line(&self) -> Line<'_> {
-        Line { setting: self.setting, nodes: self.nodes, stand_ins: &self.stand_ins, seen: &self.seen }
+    fn line(&self) -> LinearProblem<'_> {
+        LinearProblem { setting: self.setting, nodes: self.nodes, stand_ins: &self.stand_ins, seen: &self.seen }
     }
 
     /// The first choice of the stand-ins, each after those before it.
@@ -144,30 +144,30 @@ impl<'a> Propagation<'a> {
             state.advance(self.setting.dynamics, self.nodes[index].at);
             let with_seen = state.covariance.times(&self.seen);
             let mean = dot(&self.seen, &state.mean) - packet.edge;
-            self.choose_one(index, Belief { mean, variance: dot(&self.seen, &with_seen) }, 1.0);
+            self.choose_one(index, PhaseBelief { mean, variance: dot(&self.seen, &with_seen) }, 1.0);
             self.line().correct(&mut state, index, &with_seen);
         }
     }
 
     /// Replaces all stand-ins, each given the others.
-    fn choose(&mut self, beliefs: &[Belief]) {
+    fn choose(&mut self, beliefs: &[PhaseBelief]) {
         for (index, belief) in beliefs.iter().enumerate() {
             let Some(packet) = &self.nodes[index].packet else { continue };
             let stand_in = self.stand_ins[index];
             let precision = 1.0 / belief.variance - stand_in.precision;
             if precision > 0.0 && precision.is_finite() {
                 let pull = (belief.mean - packet.edge) / belief.variance - stand_in.pull;
-                let others = Belief { mean: pull / precision, variance: 1.0 / precision };
+                let others = PhaseBelief { mean: pull / precision, variance: 1.0 / precision };
                 self.choose_one(index, others, DAMPING);
             }
         }
     }
 
     /// `others` is relative to the packet's edge.
-    fn choose_one(&mut self, index: usize, others: Belief, damping: f64) {
+    fn choose_one(&mut self, index: usize, others: PhaseBelief, damping: f64) {
         let Some(packet) = &self.nodes[index].packet else { return };
         let sign = if packet.way == 0 { 1.0 } else { -1.0 };
-        let delay = Belief { mean: sign * others.mean, variance: others.variance };
+        let delay = PhaseBelief { mean: sign * others.mean, variance: others.variance };
         let moments: Vec<[f64; 3]> = self.laws[index].iter().map(|law| moments(law, delay)).collect();
         self.said[index] = moments.iter().map(|moments| libm::log(moments[0])).collect();
         let mut sums = [0.0; 3];
@@ -193,7 +193,7 @@ impl<'a> Propagation<'a> {
     fn smooth_spells(&mut self) {
         for way in 0..self.setting.ways.len() {
             if self.setting.ways[way].states() > 1 {
-                let of_way = |node: &Node| node.packet.as_ref().is_some_and(|packet| packet.way == way);
+                let of_way = |node: &PhaseNode| node.packet.as_ref().is_some_and(|packet| packet.way == way);
                 let mine: Vec<usize> = (0..self.nodes.len()).filter(|index| of_way(&self.nodes[*index])).collect();
                 self.smooth_spells_of(way, &mine);
             }
@@ -235,12 +235,12 @@ impl<'a> Propagation<'a> {
 }
 
 /// The adjoint variable of the backward recursion, and its covariance.
-struct Adjoint {
+struct AdjointState {
     vector: Vec<f64>,
     weight: Matrix,
 }
 
-impl Line<'_> {
+impl LinearProblem<'_> {
     /// The Kalman update with a stand-in.
     fn correct(&self, state: &mut Normal, index: usize, with_seen: &[f64]) {
         let (Some(packet), stand_in) = (&self.nodes[index].packet, self.stand_ins[index]) else { return };
@@ -253,7 +253,7 @@ impl Line<'_> {
     }
 
     /// The Kalman filter, and the state after the last node.
-    fn forward(&self) -> (Vec<Passed>, Normal) {
+    fn forward(&self) -> (Vec<ForwardStep>, Normal) {
         let mut state = self.setting.prior.clone();
         let mut passed = Vec::with_capacity(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -261,22 +261,22 @@ impl Line<'_> {
             let with_seen = state.covariance.times(self.seen);
             let (expected, variance) = (dot(self.seen, &state.mean), dot(self.seen, &with_seen));
             self.correct(&mut state, index, &with_seen);
-            passed.push(Passed { expected, variance, with_seen });
+            passed.push(ForwardStep { expected, variance, with_seen });
         }
         (passed, state)
     }
 
     /// Forward and backward.
-    fn smoothed(&self) -> Vec<Belief> {
+    fn smoothed(&self) -> Vec<PhaseBelief> {
         let (passed, _) = self.forward();
         let size = self.setting.dynamics.size();
-        let mut adjoint = Adjoint { vector: vec![0.0; size], weight: Matrix::zero(size) };
+        let mut adjoint = AdjointState { vector: vec![0.0; size], weight: Matrix::zero(size) };
         let mut beliefs = Vec::with_capacity(passed.len());
         for (index, seen) in passed.iter().enumerate().rev() {
             self.absorb(&mut adjoint, index, seen);
             let mean = seen.expected - dot(&seen.with_seen, &adjoint.vector);
             let variance = seen.variance - dot(&seen.with_seen, &adjoint.weight.times(&seen.with_seen));
-            beliefs.push(Belief { mean, variance });
+            beliefs.push(PhaseBelief { mean, variance });
             if let Some(before) = index.checked_sub(1) {
                 let step = self.setting.dynamics.step(self.nodes[index].at - self.nodes[before].at);
                 step.retreat(&mut adjoint.vector);
@@ -288,7 +288,7 @@ impl Line<'_> {
     }
 
     /// Takes the adjoint back over a packet (Bierman, equations 2.9 and 2.10).
-    fn absorb(&self, adjoint: &mut Adjoint, index: usize, passed: &Passed) {
+    fn absorb(&self, adjoint: &mut AdjointState, index: usize, passed: &ForwardStep) {
         let (Some(packet), stand_in) = (&self.nodes[index].packet, self.stand_ins[index]) else { return };
         if stand_in.precision <= 0.0 {
             return;
@@ -296,7 +296,7 @@ impl Line<'_> {
         let spread = passed.variance + 1.0 / stand_in.precision;
         let news = packet.edge + stand_in.pull / stand_in.precision - passed.expected;
         let gain: Vec<f64> = passed.with_seen.iter().map(|covariance| covariance / spread).collect();
-        let Adjoint { vector, weight } = adjoint;
+        let AdjointState { vector, weight } = adjoint;
         let pushed = dot(&gain, vector) + news / spread;
         vector.iter_mut().zip(self.seen).for_each(|(part, seen)| *part -= seen * pushed);
         let weighed = weight.times(&gain);
@@ -313,7 +313,7 @@ impl Line<'_> {
 }
 
 /// The integrals of law times normal density, of 1, of the distance from the mean, and of its square.
-fn moments(law: &Delay, delay: Belief) -> [f64; 3] {
+fn moments(law: &DelayLaw, delay: PhaseBelief) -> [f64; 3] {
     let deviation = libm::sqrt(delay.variance);
     let (begin, end) = (delay.mean - REACH * deviation, delay.mean + REACH * deviation);
     let within = |place: &f64| *place > begin && *place < end;

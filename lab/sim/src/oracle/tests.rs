@@ -1,11 +1,11 @@
 //! The methods of the oracles against answers that are known.
 
 use super::dynamics::{Dynamics, Matrix, Normal};
-use super::evidence::Observed;
-use super::knowledge::Way;
+use super::evidence::ObservedExchange;
+use super::knowledge::WayLaws;
 use super::nodes;
 use super::particles::{Laws, Particles};
-use super::propagation::{Node, Setting, filter, smooth};
+use super::propagation::{PhaseNode, Setting, filter, smooth};
 use crate::random::Random;
 use crate::scenario::Scenario;
 use crate::{CLOCKS, ORACLES, Run};
@@ -16,11 +16,11 @@ const STEP_S: f64 = 16.0;
 /// A world in which only the phase moves.
 struct Toy {
     dynamics: Dynamics,
-    ways: [Way; 2],
+    ways: [WayLaws; 2],
     /// How far the phase moves in a step [us].
     walk: f64,
     truth: Vec<f64>,
-    exchanges: Vec<Observed>,
+    exchanges: Vec<ObservedExchange>,
     prior: Normal,
 }
 
@@ -37,17 +37,17 @@ impl Toy {
             phase += walk * random.normal();
             truth.push(phase);
             let (lower, upper) = (phase - delay(&mut random), phase + delay(&mut random));
-            exchanges.push(Observed { at: STEP_S * (index + 1) as f64, trip: 0.0, lower, upper });
+            exchanges.push(ObservedExchange { at: STEP_S * (index + 1) as f64, trip: 0.0, lower, upper });
         }
         let dynamics = Dynamics::of(&scenario.oscillator);
         let mut covariance = Matrix::zero(dynamics.size());
         covariance.cells[0] = 25.0;
         let prior = Normal { at: STEP_S, mean: vec![0.0; dynamics.size()], covariance };
-        let ways = [Direction::Outgoing, Direction::Incoming].map(|direction| Way::of(&scenario, direction));
+        let ways = [Direction::Outgoing, Direction::Incoming].map(|direction| WayLaws::of(&scenario, direction));
         Toy { dynamics, ways, walk, truth, exchanges, prior }
     }
 
-    fn packets(&self) -> Vec<Node> {
+    fn packets(&self) -> Vec<PhaseNode> {
         self.exchanges.iter().copied().flat_map(nodes).collect()
     }
 
@@ -59,7 +59,7 @@ impl Toy {
     fn by_particles(&self, count: usize) -> Vec<f64> {
         let laws = Laws { dynamics: &self.dynamics, ways: &self.ways };
         let mut particles = Particles::new(laws, &self.prior, count, Random::new(1));
-        let mut after = |exchange: &Observed| {
+        let mut after = |exchange: &ObservedExchange| {
             particles.observe(*exchange);
             particles.phase(exchange.at)
         };
@@ -85,7 +85,7 @@ impl Toy {
             let sum = |cell| kernel.iter().enumerate().filter_map(|(off, weight)| Some(weight * at(cell, off)?)).sum();
             (0..shares.len()).map(sum).collect()
         };
-        let said = |exchange: &Observed| -> Vec<f64> {
+        let said = |exchange: &ObservedExchange| -> Vec<f64> {
             places.iter().map(|place| density(place - exchange.lower) * density(exchange.upper - place)).collect()
         };
         let product = |one: &[f64], other: &[f64]| normalised(one.iter().zip(other).map(|(a, b)| a * b).collect());
@@ -167,7 +167,7 @@ fn with_a_sharp_edge_and_a_steady_clock_the_middle_of_the_edges_is_known() {
     let (mut errors, count) = (Vec::new(), 25);
     for seed in 1..=60 {
         let toy = Toy::new(&text, seed, count, |random| 4.0 * random.exponential());
-        let fold = |start: f64, pick: fn(f64, f64) -> f64, end: fn(&Observed) -> f64| {
+        let fold = |start: f64, pick: fn(f64, f64) -> f64, end: fn(&ObservedExchange) -> f64| {
             toy.exchanges.iter().map(end).fold(start, pick)
         };
         let lowest = fold(f64::MIN, f64::max, |exchange| exchange.lower);

@@ -4,7 +4,7 @@ use super::spec::{
     FaultSpec, HostSpec, IntermittentSpec, Law, OscillatorSpec, PathSpec, Periodic, QueueSpec, Scenario, ServerSpec,
     Spells, StepSpec, When,
 };
-use super::{Fraction, Length};
+use super::{Fraction, Length, SharedSpec};
 use crate::noise::walk_size;
 use crate::path::floor;
 use crate::queue::scale;
@@ -25,8 +25,72 @@ pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     of_tags(scenario)?;
     of_oscillator(&scenario.oscillator, scenario.duration)?;
     of_host(&scenario.host)?;
+    if !scenario.servers.is_empty() {
+        return of_servers(scenario);
+    }
+    if !scenario.shared.is_empty() {
+        return refused("shared", "there is only one server: it must be a part of the way to those of [[server]]");
+    }
     of_path(&scenario.path)?;
     of_server(&scenario.server)
+}
+
+/// Several servers, each by its own keys.
+fn of_servers(scenario: &Scenario) -> Sense {
+    for (index, entry) in scenario.servers.iter().enumerate() {
+        let key = format!("server[{index}]");
+        let before = scenario.servers.iter().take(index);
+        of_name(&key, &entry.name, before.map(|other| other.name.as_str()))?;
+        of_path(&entry.path).map_err(|why| format!("{key}.{why}"))?;
+        of_server(&entry.server).map_err(|why| format!("{key}{}", why.trim_start_matches("server")))?;
+        of_poll(&format!("{key}.poll"), entry.poll.unwrap_or(scenario.poll))?;
+        not_negative(&format!("{key}.phase"), entry.phase.unwrap_or_default())?;
+        not_negative(&format!("{key}.joins"), entry.joins)?;
+        if let Some(leaves) = entry.leaves.filter(|leaves| *leaves <= entry.joins) {
+            let joins = entry.joins.0;
+            let why = format_args!("{} is too early: it must be later than `joins`, {joins}", leaves.0);
+            return refused(&format!("{key}.leaves"), why);
+        }
+    }
+    let mut shared = scenario.shared.iter().enumerate();
+    shared.try_for_each(|(index, shared)| of_shared(&format!("shared[{index}]"), shared, scenario))
+}
+
+/// The name of a server stands for it in checks and results.
+fn of_name<'a>(key: &str, name: &str, mut others: impl Iterator<Item = &'a str>) -> Sense {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    if name.is_empty() || !name.chars().all(plain) {
+        return refused(&format!("{key}.name"), format_args!("{name:?} must consist of letters, digits, - and _"));
+    }
+    if crate::clock::is_name(name) {
+        return refused(&format!("{key}.name"), format_args!("{name:?} is the name of a clock: it must be another"));
+    }
+    if others.any(|other| other == name) {
+        return refused(&format!("{key}.name"), format_args!("{name:?} is there twice: each must have its own"));
+    }
+    Ok(())
+}
+
+fn of_shared(key: &str, spec: &SharedSpec, scenario: &Scenario) -> Sense {
+    let is_known = |name: &&String| scenario.servers.iter().any(|entry| entry.name == **name);
+    if let Some(unknown) = spec.servers.iter().find(|name| !is_known(name)) {
+        let names: Vec<&str> = scenario.servers.iter().map(|entry| entry.name.as_str()).collect();
+        let why = format_args!("there is no server {unknown:?}: it must be one of {}", names.join(", "));
+        return refused(&format!("{key}.servers"), why);
+    }
+    for (index, queue) in spec.queue.iter().enumerate() {
+        of_queue(&format!("{key}.queue[{index}]"), queue)?;
+    }
+    for (index, route) in spec.route.iter().enumerate() {
+        let key = format!("{key}.route[{index}]");
+        ends_after_it_begins(&key, route.at, route.until)?;
+        not_negative(&format!("{key}.forward"), route.forward)?;
+        not_negative(&format!("{key}.backward"), route.backward)?;
+    }
+    for (index, outage) in spec.outage.iter().enumerate() {
+        ends_after_it_begins(&format!("{key}.outage[{index}]"), outage.at, Some(outage.until))?;
+    }
+    Ok(())
 }
 
 /// The value of a key is wrong; `why` says what it may be.
@@ -88,6 +152,15 @@ fn of_rate(key: &str, rate: Fraction) -> Sense {
     refused(key, format_args!("at {} a clock would stand still or run backwards: {ALLOWED}", rate.0))
 }
 
+fn of_poll(key: &str, poll: Length) -> Sense {
+    of_option(key, "poll", &poll.0.to_string())
+}
+
+/// The conversation would replace a value out of its range; here that is an error.
+fn of_option(key: &str, option: &str, value: &str) -> Sense {
+    SourceConfig::default().set(option, value).or_else(|error| refused(key, error))
+}
+
 fn of_times(scenario: &Scenario) -> Sense {
     above_zero("duration", scenario.duration)?;
     not_negative("from", scenario.from)?;
@@ -98,11 +171,8 @@ fn of_times(scenario: &Scenario) -> Sense {
             format_args!("{from} is too late: it must be before the world ends, `duration` = {duration}"),
         );
     }
-    // The conversation would replace a value out of its range; here that is an error.
-    let mut conversation = SourceConfig::default();
-    let wrong = |key: &str, why: &dyn std::fmt::Display| Err(format!("{key}: {why}"));
-    conversation.set("poll", &scenario.poll.0.to_string()).or_else(|error| wrong("poll", &error))?;
-    conversation.set("burst_count", &scenario.burst.to_string()).or_else(|error| wrong("burst", &error))?;
+    of_poll("poll", scenario.poll)?;
+    of_option("burst", "burst_count", &scenario.burst.to_string())?;
     for (name, [begin, end]) in &scenario.windows {
         if end <= begin {
             let (begin, end) = (begin.0, end.0);
@@ -238,6 +308,15 @@ fn of_path(spec: &PathSpec) -> Sense {
     if let Some(flap) = spec.flap {
         of_share("path.flap.share", flap.share)?;
     }
+    of_both_ways(spec)?;
+    of_share("path.asymmetry", spec.asymmetry)?;
+    let mut extremes = spec.extremes().into_iter().filter(|_| spec.asymmetry > 0.0);
+    let too_much =
+        |why| format!("path.asymmetry: {} is too much: where three deviations are drawn, {why}", spec.asymmetry);
+    extremes.try_for_each(|extreme| of_both_ways(&extreme)).map_err(too_much)
+}
+
+fn of_both_ways(spec: &PathSpec) -> Sense {
     of_way(spec, Direction::Outgoing)?;
     of_way(spec, Direction::Incoming)
 }

@@ -2,6 +2,7 @@
 
 use super::Tag;
 use super::measures::{Fraction, Length};
+use super::several::{ServerEntry, SharedSpec};
 use crate::counter::CounterKind;
 use ffclock_units::{Direction, Rate, Span};
 use serde::Deserialize;
@@ -50,6 +51,13 @@ pub struct Scenario {
     /// The server.
     #[serde(default)]
     pub server: ServerSpec,
+    /// The servers of `[[server]]`. Empty where there is only the one of `path` and `server`; otherwise these two are
+    /// those of the first.
+    #[serde(skip)]
+    pub servers: Vec<ServerEntry>,
+    /// What the ways to several servers have in common.
+    #[serde(default)]
+    pub shared: Vec<SharedSpec>,
     /// Parts of the time with statistics of their own: name = [begin, end].
     #[serde(default)]
     pub windows: BTreeMap<String, [Length; 2]>,
@@ -211,6 +219,9 @@ pub struct PathSpec {
     pub forward: Length,
     /// The smallest delay back.
     pub backward: Length,
+    /// The standard deviation of forward minus backward over their sum. The difference is drawn once for each seed.
+    #[serde(default)]
+    pub asymmetry: f64,
     /// What adds to it.
     #[serde(default)]
     pub queue: Vec<QueueSpec>,

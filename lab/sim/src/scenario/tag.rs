@@ -26,6 +26,16 @@ pub enum Tag {
     Outage2h,
     /// Intervals are measured.
     DifferenceClock,
+    /// Some of several servers lie so that the others can see it.
+    Liars,
+    /// Some of several servers lie within what the others can prove.
+    HiddenLiar,
+    /// Judged with several servers like its own, against its own asked as much oftener; not by itself.
+    SeveralAlike,
+    /// The asymmetry of each path is drawn.
+    DrawnAsymmetry,
+    /// The delays are a soft hump far above a floor that few packets meet.
+    SoftHump,
 }
 
 impl Tag {
@@ -41,6 +51,11 @@ impl Tag {
             Tag::WrongServer => "wrong-server",
             Tag::Outage2h => "outage-2h",
             Tag::DifferenceClock => "difference-clock",
+            Tag::Liars => "liars",
+            Tag::HiddenLiar => "hidden-liar",
+            Tag::SeveralAlike => "several-alike",
+            Tag::DrawnAsymmetry => "drawn-asymmetry",
+            Tag::SoftHump => "soft-hump",
         }
     }
 

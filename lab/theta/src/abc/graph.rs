@@ -1,6 +1,6 @@
 //! The space-time graph of a run.
 
-use crate::record::{Event, ProcessId, Round, Run};
+use crate::record::{Event, ProcessId, Round, RunDescription};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub struct SpaceTimeBuilder {
 
 impl SpaceTimeBuilder {
     /// For a run. Faulty processes are left out; a message from one is a step without a message.
-    pub fn new(run: &Run) -> Self {
+    pub fn new(run: &RunDescription) -> Self {
         let processes = run.processes as usize;
         SpaceTimeBuilder {
             correct: run.correct(),
@@ -194,7 +194,7 @@ impl SpaceTime {
     }
 
     /// Collects the graph of a run.
-    pub fn builder(run: &Run) -> SpaceTimeBuilder {
+    pub fn builder(run: &RunDescription) -> SpaceTimeBuilder {
         SpaceTimeBuilder::new(run)
     }
 

@@ -1,7 +1,7 @@
 //! Counter values to times of the run.
 
 use super::AnalysisError;
-use crate::record::{ClockSample, Run};
+use crate::record::{ClockSample, RunDescription};
 use ffclock_units::Counter;
 
 /// Binary places of a slope below the picosecond.
@@ -14,7 +14,7 @@ const TIME_PS_MAX: i64 = (1 << 62) - 1;
 
 /// A piece of a host's clock: a straight line over a range of its counter.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct ClockSegment {
     anchor: u64,
     /// The range, as distances from the anchor: from here on ...
     first: i64,
@@ -25,32 +25,26 @@ struct Segment {
     slope: i64,
 }
 
-/// The part of a [`Segment`] on which nothing can leave the range of times, so that nothing need be put back into it.
+/// The part of a [`ClockSegment`] on which nothing can leave the range of times, so nothing need be put back into it.
 #[derive(Clone, Copy, Debug)]
-struct SafeSegment {
-    anchor: u64,
-    first: i64,
-    end: i64,
-    time_ps: i64,
-    slope: i64,
-}
+struct SafeSegment(ClockSegment);
 
 impl SafeSegment {
     #[inline]
     fn time_ps(&self, counter: Counter) -> Option<i64> {
-        let distance = counter.raw().wrapping_sub(self.anchor) as i64;
-        let holds = (self.first..self.end).contains(&distance);
-        holds.then(|| self.time_ps + ((i128::from(distance) * i128::from(self.slope)) >> SLOPE_PLACES) as i64)
+        let ClockSegment { anchor, time_ps, slope, .. } = self.0;
+        let distance = counter.raw().wrapping_sub(anchor) as i64;
+        let since = || ((i128::from(distance) * i128::from(slope)) >> SLOPE_PLACES) as i64;
+        self.0.holds(distance).then(|| time_ps + since())
     }
 }
 
-impl Segment {
+impl ClockSegment {
     fn line(&self) -> SafeSegment {
-        let Segment { anchor, first, end, time_ps, slope } = *self;
-        let room = i128::from(TIME_PS_MAX) - i128::from(time_ps).abs() - 1;
-        let reach = (room.max(0) << SLOPE_PLACES) / i128::from(slope).abs().max(1);
+        let room = i128::from(TIME_PS_MAX) - i128::from(self.time_ps).abs() - 1;
+        let reach = (room.max(0) << SLOPE_PLACES) / i128::from(self.slope).abs().max(1);
         let reach = i64::try_from(reach).unwrap_or(i64::MAX);
-        SafeSegment { anchor, first: first.max(-reach), end: end.min(reach), time_ps, slope }
+        SafeSegment(ClockSegment { first: self.first.max(-reach), end: self.end.min(reach), ..*self })
     }
 
     fn holds(&self, distance: i64) -> bool {
@@ -65,13 +59,13 @@ impl Segment {
 
 /// The clock of one host: straight between its samples, by its period outside them.
 #[derive(Clone, Debug)]
-pub struct HostClock {
-    segments: Vec<Segment>,
+pub struct SampledClock {
+    segments: Vec<ClockSegment>,
     /// The segment that was used last: counters come almost in order.
     current: usize,
 }
 
-impl HostClock {
+impl SampledClock {
     /// The clock that `samples` describe, in the order of the counter.
     ///
     /// # Errors
@@ -88,7 +82,7 @@ impl HostClock {
             segments.push(chord(&pair[0], &pair[1])?);
         }
         segments.push(line(last, 0, i64::MAX)?);
-        Ok(HostClock { segments, current: 0 })
+        Ok(SampledClock { segments, current: 0 })
     }
 
     /// The time when the counter showed `counter`, in picoseconds since the origin of the run.
@@ -104,41 +98,41 @@ impl HostClock {
     }
 
     fn search(&mut self, counter: Counter) -> i64 {
-        let after = |segment: &Segment| counter.raw().wrapping_sub(segment.anchor) as i64 >= segment.first;
+        let after = |segment: &ClockSegment| counter.raw().wrapping_sub(segment.anchor) as i64 >= segment.first;
         self.current = self.segments.partition_point(after).saturating_sub(1);
         let segment = &self.segments[self.current];
         segment.time(counter.raw().wrapping_sub(segment.anchor) as i64)
     }
 }
 
-fn line(sample: &ClockSample, first: i64, end: i64) -> Result<Segment, String> {
+fn line(sample: &ClockSample, first: i64, end: i64) -> Result<ClockSegment, String> {
     let tick_ps = sample.period.as_seconds() * 1e12;
     if tick_ps > TICK_PS_MAX {
         return Err(format!("has a counter with ticks of {tick_ps} ps: too coarse to measure delays"));
     }
     let slope = (tick_ps * (1u64 << SLOPE_PLACES) as f64).round() as i64;
-    Ok(Segment { anchor: sample.counter.raw(), first, end, time_ps: sample.time_ps, slope })
+    Ok(ClockSegment { anchor: sample.counter.raw(), first, end, time_ps: sample.time_ps, slope })
 }
 
-fn chord(from: &ClockSample, to: &ClockSample) -> Result<Segment, String> {
+fn chord(from: &ClockSample, to: &ClockSample) -> Result<ClockSegment, String> {
     let ticks = (to.counter - from.counter).raw();
     if ticks <= 0 {
         return Err("has clock samples out of the order of its counter".to_owned());
     }
     if ticks == 1 {
         // A step: the counter never shows anything in between.
-        return Ok(Segment { anchor: from.counter.raw(), first: 0, end: 1, time_ps: from.time_ps, slope: 0 });
+        return Ok(ClockSegment { anchor: from.counter.raw(), first: 0, end: 1, time_ps: from.time_ps, slope: 0 });
     }
     let rise = i128::from(to.time_ps) - i128::from(from.time_ps);
     let slope = i64::try_from((rise << SLOPE_PLACES) / i128::from(ticks));
     let slope = slope.map_err(|_| "has clock samples that contradict each other by more than any drift".to_owned())?;
-    Ok(Segment { anchor: from.counter.raw(), first: 0, end: ticks, time_ps: from.time_ps, slope })
+    Ok(ClockSegment { anchor: from.counter.raw(), first: 0, end: ticks, time_ps: from.time_ps, slope })
 }
 
 /// The clocks of all hosts of a run, asked by process.
 #[derive(Clone, Debug)]
 pub struct Clocks {
-    hosts: Vec<HostClock>,
+    hosts: Vec<SampledClock>,
     host_of: Vec<usize>,
     /// The segment that each process used last: nearly always it uses the same again.
     lines: Vec<SafeSegment>,
@@ -149,18 +143,18 @@ impl Clocks {
     ///
     /// # Errors
     /// [`AnalysisError::Clock`] names the host that has no samples or impossible ones.
-    pub fn new(run: &Run, samples: &[ClockSample]) -> Result<Self, AnalysisError> {
+    pub fn new(run: &RunDescription, samples: &[ClockSample]) -> Result<Self, AnalysisError> {
         let mut by_host = vec![Vec::new(); run.hosts.len()];
         for sample in samples {
             if let Some(of_host) = by_host.get_mut(sample.host.index()) {
                 of_host.push(*sample);
             }
         }
-        let clock = |(samples, host): (&Vec<ClockSample>, &crate::record::Host)| {
-            HostClock::new(samples).map_err(|fault| AnalysisError::Clock { host: host.name.clone(), fault })
+        let clock = |(samples, host): (&Vec<ClockSample>, &crate::record::RunHost)| {
+            SampledClock::new(samples).map_err(|fault| AnalysisError::Clock { host: host.name.clone(), fault })
         };
         let hosts = by_host.iter().zip(&run.hosts).map(clock).collect::<Result<_, _>>()?;
-        let hosts: Vec<HostClock> = hosts;
+        let hosts: Vec<SampledClock> = hosts;
         let host_of: Vec<usize> = run.host_of.iter().map(|host| host.index()).collect();
         let lines = host_of.iter().map(|&host| hosts[host].line()).collect();
         Ok(Clocks { hosts, host_of, lines })
@@ -207,7 +201,7 @@ mod tests {
 
     #[test]
     fn between_samples_the_clock_is_straight() {
-        let mut clock = HostClock::new(&[sample(100, 0), sample(200, 300_000)]).expect("in order");
+        let mut clock = SampledClock::new(&[sample(100, 0), sample(200, 300_000)]).expect("in order");
         assert_eq!(clock.time_ps(Counter::from_raw(150)), 150_000);
         assert_eq!(clock.time_ps(Counter::from_raw(90)), -10_000, "before the first sample the period holds");
         assert_eq!(clock.time_ps(Counter::from_raw(210)), 310_000, "after the last one too");
@@ -218,7 +212,7 @@ mod tests {
     fn samples_a_tick_apart_are_a_step() {
         let samples =
             [sample(100, 0), sample(199, 99_000), sample(200, 5_000_000_100_000), sample(300, 5_000_000_200_000)];
-        let mut clock = HostClock::new(&samples).expect("in order");
+        let mut clock = SampledClock::new(&samples).expect("in order");
         let shown = [199, 200, 250].map(|counter| clock.time_ps(Counter::from_raw(counter)));
         assert_eq!(shown, [99_000, 5_000_000_100_000, 5_000_000_150_000]);
     }
@@ -232,7 +226,7 @@ mod tests {
         };
         let samples = [other(1, sample(0, 5)), other(0, sample(100, 0)), other(0, sample(200, 300_000))];
         let mut clocks = Clocks::new(&run, &samples).expect("both have samples");
-        let mut host = HostClock::new(&samples[1..]).expect("in order");
+        let mut host = SampledClock::new(&samples[1..]).expect("in order");
         let far =
             [1 << 40, u64::MAX, 1 << 63, (1 << 52) / 1000, (1 << 62) / 1000, (1 << 62) / 1000 + 100_000, 90, 150, 250];
         for counter in far.map(Counter::from_raw) {
@@ -241,10 +235,10 @@ mod tests {
         }
     }
 
-    fn run_of_two() -> Run {
-        let host = |name: &str| crate::record::Host { name: name.to_owned(), counter: "simulated".to_owned() };
-        Run {
-            origin: crate::record::Origin::Simulated,
+    fn run_of_two() -> RunDescription {
+        let host = |name: &str| crate::record::RunHost { name: name.to_owned(), counter: "simulated".to_owned() };
+        RunDescription {
+            origin: crate::record::LogOrigin::Simulated,
             form: crate::record::RecordedForm::Repaired,
             processes: 2,
             tolerated: 0,
@@ -261,14 +255,14 @@ mod tests {
 
     #[test]
     fn a_counter_may_turn_over() {
-        let mut clock = HostClock::new(&[sample(u64::MAX - 9, 0)]).expect("one sample");
+        let mut clock = SampledClock::new(&[sample(u64::MAX - 9, 0)]).expect("one sample");
         assert_eq!(clock.time_ps(Counter::from_raw(10)), 20_000);
     }
 
     #[test]
     fn impossible_samples_are_refused() {
-        assert!(HostClock::new(&[]).is_err());
-        assert!(HostClock::new(&[sample(5, 0), sample(5, 1)]).is_err());
-        assert!(HostClock::new(&[sample(5, i64::MIN), sample(6, i64::MAX)]).is_err());
+        assert!(SampledClock::new(&[]).is_err());
+        assert!(SampledClock::new(&[sample(5, 0), sample(5, 1)]).is_err());
+        assert!(SampledClock::new(&[sample(5, i64::MIN), sample(6, i64::MAX)]).is_err());
     }
 }

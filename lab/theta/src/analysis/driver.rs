@@ -1,6 +1,6 @@
 //! A pass over a log on disk.
 
-use super::{AnalysisError, Clocks, Options, Pass, Tally, TimeRange};
+use super::{AnalysisError, Clocks, LogPass, Options, PassTally, TimeRange};
 use crate::log::{EventColumns, EventReader, EventStream, LogReader, WayInColumns};
 
 /// Watches the progress while a log is read.
@@ -52,17 +52,17 @@ impl<'a> Feed<'a> {
 ///
 /// # Errors
 /// [`AnalysisError`] for a log that cannot be read on, a host without a clock, or an impossible event.
-pub fn analyse(log: &LogReader, options: Options, watcher: &mut dyn ReadWatcher) -> Result<Tally, AnalysisError> {
+pub fn analyse(log: &LogReader, options: Options, watcher: &mut dyn ReadWatcher) -> Result<PassTally, AnalysisError> {
     let clocks = Clocks::new(log.run(), log.clocks())?;
     let mut feeds: Vec<_> = log.streams().iter().map(Feed::new).collect();
-    let mut pass = Pass::new(log.run(), clocks, feeds.len(), options);
+    let mut pass = LogPass::new(log.run(), clocks, feeds.len(), options);
     feed_all(&mut pass, &mut feeds, i64::MAX, watcher)?;
     Ok(pass.finish())
 }
 
 /// Feeds the streams to a pass, until all have ended or been read beyond `until_ps`; whether any was cut there.
 pub(super) fn feed_all(
-    pass: &mut Pass,
+    pass: &mut LogPass,
     feeds: &mut [Feed<'_>],
     until_ps: i64,
     watcher: &mut dyn ReadWatcher,

@@ -2,7 +2,7 @@
 
 /// Where a switch lies in time, relative to the broadcast of its new round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamping {
+pub enum SwitchStamping {
     /// Before it: the messages of this broadcast are not yet in transit. Fits the paper's histograms.
     BeforeBroadcast,
     /// After it: they are in transit. The theorem on the precision needs this.
@@ -61,7 +61,7 @@ impl TimeRange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Where switches are stamped.
-    pub stamping: Stamping,
+    pub stamping: SwitchStamping,
     /// Whether Theta is computed.
     pub theta: ThetaMode,
     /// What is kept of the delays.
@@ -79,7 +79,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            stamping: Stamping::AfterBroadcast,
+            stamping: SwitchStamping::AfterBroadcast,
             theta: ThetaMode::Omit,
             delays: DelayMode::Extremes,
             delay_bin_ps: 1_000_000,

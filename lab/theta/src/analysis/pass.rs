@@ -3,7 +3,7 @@
 //! The parts: [`Rules`] is what is known from the start, [`Streams`] how far the log has been read. Rows go into the
 //! window of rounds, which joins broadcasts and perceptions, and broadcasts and switches into the [`Timeline`]. What
 //! nothing earlier can precede is released from it in the order of time: a broadcast as a [`Flight`] of messages into
-//! [`InTransit`], a switch to the [`Judge`].
+//! [`InTransit`], a switch to the [`SwitchJudge`].
 
 mod certainty;
 mod flight;
@@ -22,13 +22,13 @@ pub(super) use certainty::{Certainty, Edges};
 use super::AnalysisError;
 use super::clock::Clocks;
 use super::options::Options;
-use super::tally::Tally;
+use super::tally::PassTally;
 use super::window::{Novelty, RoundPlace, RoundWindow};
 use crate::log::{EventColumns, kind};
-use crate::record::{Run, SwitchRule};
+use crate::record::{RunDescription, SwitchRule};
 use ffclock_units::Counter;
 use in_transit::InTransit;
-use judge::Judge;
+use judge::SwitchJudge;
 use positions::Positions;
 use round_clocks::RoundClocks;
 use rows::{EventRow, RareRow, SwitchColumns, fault, no_process};
@@ -44,7 +44,7 @@ const ROUND_MAX: u64 = 1 << 62;
 const ROWS_AT_ONCE: usize = 1 << 10;
 
 /// A pass over the events of a log, in bounded memory.
-pub struct Pass {
+pub struct LogPass {
     rules: Rules,
     clocks: Clocks,
     streams: Streams,
@@ -53,16 +53,16 @@ pub struct Pass {
     round_clocks: RoundClocks,
     timeline: Timeline,
     transit: InTransit,
-    judge: Judge,
+    judge: SwitchJudge,
     certainty: Certainty,
-    tally: Tally,
+    tally: PassTally,
 }
 
-impl Pass {
+impl LogPass {
     /// A pass over a log of `run` that has `streams` streams.
-    pub fn new(run: &Run, clocks: Clocks, streams: usize, options: Options) -> Self {
+    pub fn new(run: &RunDescription, clocks: Clocks, streams: usize, options: Options) -> Self {
         let rules = Rules::new(run, options);
-        Pass {
+        LogPass {
             clocks,
             streams: Streams::new(streams),
             window: rules.window(),
@@ -70,7 +70,7 @@ impl Pass {
             round_clocks: RoundClocks::new(rules.processes()),
             timeline: Timeline::default(),
             transit: InTransit::default(),
-            judge: Judge::default(),
+            judge: SwitchJudge::default(),
             certainty: Certainty::default(),
             tally: rules.tally(),
             rules,

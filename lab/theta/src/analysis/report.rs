@@ -2,8 +2,8 @@
 
 use super::ratio::Ratio;
 use super::statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
-use super::tally::{DelayHistograms, EXAMPLES_MAX, EventCounts, Peak, SwitchTally, Tally, Unsent};
-use crate::record::{FaultKind, Origin, Run};
+use super::tally::{DelayHistograms, EXAMPLES_MAX, EventCounts, PassTally, Peak, SwitchTally, Unsent};
+use crate::record::{FaultKind, LogOrigin, RunDescription};
 use ffclock_statistics::EvenHistogram;
 use serde::Serialize;
 
@@ -116,7 +116,7 @@ pub struct ConformanceReport {
 
 impl ThetaReport {
     /// The results of a run from its tally. `damage` is what the reader of the log found.
-    pub fn new(run: &Run, tally: &Tally, damage: &[String]) -> Self {
+    pub fn new(run: &RunDescription, tally: &PassTally, damage: &[String]) -> Self {
         let correct = run.correct();
         let gaps = LogGaps::new(run, tally, damage);
         let conformance = conformance(run, tally, &gaps);
@@ -148,7 +148,7 @@ impl ThetaReport {
 }
 
 impl Omega {
-    fn new(tally: &Tally, seen: &SwitchTally) -> Self {
+    fn new(tally: &PassTally, seen: &SwitchTally) -> Self {
         let theta_po = ratio(tally.delay_max_ps, tally.delay_min_ps);
         let theta_ro = ratio(tally.delay_max_ps, seen.relevant_min_ps);
         let over_omega = |ratio: Option<Ratio>| Some(ratio?.as_f64() / seen.omega?.ratio.as_f64());
@@ -173,7 +173,7 @@ impl Omega {
     }
 }
 
-fn histograms(tally: &Tally, delays: &DelayHistograms) -> Histograms {
+fn histograms(tally: &PassTally, delays: &DelayHistograms) -> Histograms {
     let by_rank = std::iter::once(delays.others()).chain(delays.by_rank.iter().cloned());
     Histograms {
         delays: by_rank.collect(),
@@ -188,9 +188,9 @@ fn ratio(over: Option<i64>, under: Option<i64>) -> Option<Ratio> {
 }
 
 /// Precision by theta.md (derived): at most ceil(Omega) + 1. The delay D only makes the distances smaller.
-fn conformance(run: &Run, tally: &Tally, gaps: &LogGaps) -> ConformanceReport {
+fn conformance(run: &RunDescription, tally: &PassTally, gaps: &LogGaps) -> ConformanceReport {
     use FaultKind::{LateStart, LinkLoss, Partition};
-    let delivers = run.origin != Origin::Imported
+    let delivers = run.origin != LogOrigin::Imported
         && !run.faults.iter().any(|fault| matches!(fault.kind, LateStart | LinkLoss | Partition));
     // Messages in a gap may have taken longer than all others.
     let spread_bound = tally.throughout.filter(|_| delivers && !gaps.any()).map(|peak| {
@@ -223,7 +223,7 @@ struct LogGaps {
 }
 
 impl LogGaps {
-    fn new(run: &Run, tally: &Tally, damage: &[String]) -> Self {
+    fn new(run: &RunDescription, tally: &PassTally, damage: &[String]) -> Self {
         let correct = run.correct();
         let absent = (0..correct.len()).filter(|&process| correct[process] && !tally.seen[process]).collect();
         LogGaps { absent, is_damaged: !damage.is_empty() }
@@ -238,12 +238,12 @@ impl LogGaps {
     }
 
     /// What cannot be judged.
-    fn of<'a>(&'a self, tally: &'a Tally) -> impl Iterator<Item = &'a Unsent> {
+    fn of<'a>(&'a self, tally: &'a PassTally) -> impl Iterator<Item = &'a Unsent> {
         tally.unsent.iter().enumerate().filter(|&(process, _)| self.concern(process)).map(|(_, unsent)| unsent)
     }
 }
 
-fn remarks(run: &Run, tally: &Tally, damage: &[String], gaps: &LogGaps) -> Vec<String> {
+fn remarks(run: &RunDescription, tally: &PassTally, damage: &[String], gaps: &LogGaps) -> Vec<String> {
     let mut remarks = damage.to_vec();
     let counts = &tally.counts;
     for &process in &gaps.absent {
@@ -269,6 +269,6 @@ fn remarks(run: &Run, tally: &Tally, damage: &[String], gaps: &LogGaps) -> Vec<S
     remarks
 }
 
-fn host_name(run: &Run, process: usize) -> &str {
+fn host_name(run: &RunDescription, process: usize) -> &str {
     &run.hosts[run.host_of[process].index()].name
 }

@@ -6,7 +6,7 @@
 
 use super::driver::{Feed, feed_all};
 use super::pass::{Certainty, Edges};
-use super::{AnalysisError, Clocks, Options, Pass, ReadWatcher, Tally, TimeRange};
+use super::{AnalysisError, Clocks, LogPass, Options, PassTally, ReadWatcher, TimeRange};
 use crate::log::{EventColumns, EventReader, LogReader, WayInColumns};
 
 /// A shard: which times count, and how much around them is read at first.
@@ -88,7 +88,7 @@ pub fn analyse_shard(
     index: &LogIndex,
     Shard { options, margin_ps }: Shard,
     watcher: &mut dyn ReadWatcher,
-) -> Result<Tally, AnalysisError> {
+) -> Result<PassTally, AnalysisError> {
     let disorder = i64::try_from(log.run().disorder_ps).unwrap_or(i64::MAX);
     let mut margin = margin_ps.max(1).max(disorder.saturating_mul(2));
     loop {
@@ -115,7 +115,7 @@ fn read_shard(
     index: &LogIndex,
     ShardRead { options, read }: ShardRead,
     watcher: &mut dyn ReadWatcher,
-) -> Result<(Tally, Certainty, Edges), AnalysisError> {
+) -> Result<(PassTally, Certainty, Edges), AnalysisError> {
     let mut edges = Edges { begin_is_cut: false, end_is_cut: false };
     let mut feeds = Vec::new();
     for (number, stream) in log.streams().iter().enumerate() {
@@ -124,7 +124,7 @@ fn read_shard(
         feeds.push(Feed::starting_at(stream, part, group)?);
     }
     let clocks = Clocks::new(log.run(), log.clocks())?;
-    let mut pass = Pass::new(log.run(), clocks, feeds.len(), options);
+    let mut pass = LogPass::new(log.run(), clocks, feeds.len(), options);
     edges.end_is_cut = feed_all(&mut pass, &mut feeds, read.until_ps, watcher)?;
     let (tally, certainty) = pass.finish_shard();
     Ok((tally, certainty, edges))

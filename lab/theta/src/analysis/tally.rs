@@ -316,7 +316,7 @@ impl DelayHistograms {
 
 /// The counts of a pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct PassTally {
     /// The number of messages and events of each kind.
     pub counts: EventCounts,
     /// tau+: the largest delay, in picoseconds.
@@ -349,7 +349,7 @@ pub struct Tally {
     pub span_ps: Option<(i64, i64)>,
 }
 
-impl Tally {
+impl PassTally {
     /// Puts what is kept in no order into its one form.
     pub(super) fn settled(mut self) -> Self {
         self.first.settle();
@@ -365,7 +365,7 @@ impl Tally {
     }
 
     /// Adds the tally of the shard that follows in time. The result is the tally of both together.
-    pub fn merge(&mut self, later: &Tally) {
+    pub fn merge(&mut self, later: &PassTally) {
         self.counts.merge(&later.counts);
         self.delay_max_ps = self.delay_max_ps.max(later.delay_max_ps);
         self.delay_min_ps = smaller(self.delay_min_ps, later.delay_min_ps);

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// A message as far as transit goes; times in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Flight {
+struct MessageFlight {
     delay: i64,
     end: i64,
 }
@@ -17,7 +17,7 @@ struct Flight {
 /// The largest delay in transit, tau+(t). Amortised constant time.
 #[derive(Clone, Debug, Default)]
 pub struct Longest {
-    flights: VecDeque<Flight>,
+    flights: VecDeque<MessageFlight>,
 }
 
 impl Longest {
@@ -27,7 +27,7 @@ impl Longest {
         while self.flights.back().is_some_and(|flight| flight.delay <= delay) {
             self.flights.pop_back();
         }
-        self.flights.push_back(Flight { delay, end });
+        self.flights.push_back(MessageFlight { delay, end });
     }
 
     /// The largest delay of the messages that end after `time`, which must not go back.
@@ -43,7 +43,7 @@ impl Longest {
 /// The smallest delay in transit, tau-(t). Logarithmic time.
 #[derive(Clone, Debug, Default)]
 pub struct Shortest {
-    flights: BinaryHeap<Reverse<Flight>>,
+    flights: BinaryHeap<Reverse<MessageFlight>>,
     kept: usize,
 }
 
@@ -53,7 +53,7 @@ const WORTH_CLEANING: usize = 1024;
 impl Shortest {
     /// A message is sent.
     pub fn push(&mut self, delay: i64, end: i64) {
-        self.flights.push(Reverse(Flight { delay, end }));
+        self.flights.push(Reverse(MessageFlight { delay, end }));
     }
 
     /// The smallest delay of the messages that end after `time`, which must not go back.

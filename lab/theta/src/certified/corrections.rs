@@ -2,7 +2,7 @@
 
 use super::closure::{Contradiction, Differences};
 use super::gather::{ClockStamp, GatheredMessage};
-use crate::record::{ClockSample, Run};
+use crate::record::{ClockSample, RunDescription};
 use std::fmt;
 
 /// More entries of all epochs' bounds together are avoided by longer epochs.
@@ -43,7 +43,7 @@ impl fmt::Display for Lie {
 
 /// Constraints before any has been drawn from another.
 struct ClockEvidence<'a> {
-    run: &'a Run,
+    run: &'a RunDescription,
     first_ps: i64,
     epoch_ps: i64,
     drifts: Vec<f64>,
@@ -58,7 +58,7 @@ impl Corrections {
     /// # Errors
     /// A [`Lie`] if there are none.
     pub(super) fn new(
-        run: &Run,
+        run: &RunDescription,
         clocks: &[ClockSample],
         crossings: &[GatheredMessage],
         epoch_ps: u64,
@@ -126,7 +126,7 @@ fn up(picoseconds: f64) -> i64 {
 }
 
 impl<'a> ClockEvidence<'a> {
-    fn new(run: &'a Run, clocks: &[ClockSample], crossings: &[GatheredMessage], epoch_ps: u64) -> Self {
+    fn new(run: &'a RunDescription, clocks: &[ClockSample], crossings: &[GatheredMessage], epoch_ps: u64) -> Self {
         let hosts = run.hosts.len();
         let of_host = |host: usize| clocks.iter().filter(move |sample| sample.host.index() == host);
         let drift = |host| of_host(host).map(|sample| sample.drift_bound.as_fraction()).fold(0.0, f64::max);

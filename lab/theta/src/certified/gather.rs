@@ -1,9 +1,9 @@
 //! All messages and switches of a log in memory, with clock times.
 
 use super::CertifyError;
-use crate::analysis::{AnalysisError, Clocks, Stamping};
-use crate::log::{EventColumns, EventReader, LogReader, WayInColumns};
-use crate::record::{ClockSample, Event, Run, SwitchEvent, SwitchRule};
+use crate::analysis::{AnalysisError, Clocks, SwitchStamping};
+use crate::log::{LogReader, WayInColumns};
+use crate::record::{ClockSample, Event, RunDescription, SwitchEvent, SwitchRule};
 use std::collections::BTreeMap;
 
 /// More messages do not fit into memory at once.
@@ -65,25 +65,18 @@ struct LogJoiner {
 }
 
 impl JoinedLog {
-    pub(crate) fn from_log(log: &LogReader, stamping: Stamping) -> Result<Self, CertifyError> {
+    pub(crate) fn from_log(log: &LogReader, stamping: SwitchStamping) -> Result<Self, CertifyError> {
         let mut gatherer = LogJoiner::new(log.run(), log.clocks())?;
-        let mut batch = EventColumns::default();
-        for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-            let mut reader = EventReader::open(part, WayInColumns::Skip).map_err(AnalysisError::from)?;
-            while reader.next_batch(&mut batch).map_err(AnalysisError::from)? {
-                for event in reader.events(&batch) {
-                    gatherer.take(&event.map_err(AnalysisError::from)?)?;
-                }
-            }
-        }
+        let failed = |error| AnalysisError::from(error).into();
+        log.each_event(WayInColumns::Skip, failed, |event| gatherer.take(event))?;
         Ok(gatherer.gathered(log.run(), stamping))
     }
 
     pub(crate) fn from_events(
-        run: &Run,
+        run: &RunDescription,
         clocks: &[ClockSample],
         events: &[Event],
-        stamping: Stamping,
+        stamping: SwitchStamping,
     ) -> Result<Self, CertifyError> {
         let mut gatherer = LogJoiner::new(run, clocks)?;
         for event in events {
@@ -94,7 +87,7 @@ impl JoinedLog {
 }
 
 impl LogJoiner {
-    fn new(run: &Run, clocks: &[ClockSample]) -> Result<Self, CertifyError> {
+    fn new(run: &RunDescription, clocks: &[ClockSample]) -> Result<Self, CertifyError> {
         Ok(LogJoiner {
             clocks: Clocks::new(run, clocks)?,
             hosts: run.host_of.iter().map(|host| host.index()).collect(),
@@ -136,7 +129,7 @@ impl LogJoiner {
         Some(GatheredMessage { key, sent, perceived })
     }
 
-    fn gathered(self, run: &Run, stamping: Stamping) -> JoinedLog {
+    fn gathered(self, run: &RunDescription, stamping: SwitchStamping) -> JoinedLog {
         let both_correct = |&(&(_, sender, receiver), _): &(&MessageKey, &ClockStamp)| {
             self.is_correct(sender) && self.is_correct(receiver)
         };
@@ -150,9 +143,13 @@ impl LogJoiner {
         JoinedLog { messages, turns, crossings, threshold: run.advance_threshold() as usize }
     }
 
-    fn turn(&self, &StampedSwitch { switch, stamp, decided_ps }: &StampedSwitch, stamping: Stamping) -> GatheredSwitch {
+    fn turn(
+        &self,
+        &StampedSwitch { switch, stamp, decided_ps }: &StampedSwitch,
+        stamping: SwitchStamping,
+    ) -> GatheredSwitch {
         let process = switch.process.0;
-        let broadcast = self.sends.get(&(switch.to.0, process)).filter(|_| stamping == Stamping::AfterBroadcast);
+        let broadcast = self.sends.get(&(switch.to.0, process)).filter(|_| stamping == SwitchStamping::AfterBroadcast);
         let at = broadcast.map_or(stamp, |&broadcast| broadcast.max(stamp));
         let contributor = |sender: u32| {
             let key = (switch.from.0, sender, process);

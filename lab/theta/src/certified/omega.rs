@@ -3,7 +3,7 @@
 use super::CertifyOptions;
 use super::corrections::Corrections;
 use super::gather::{ClockStamp, GatheredMessage, GatheredSwitch, JoinedLog};
-use crate::analysis::{self, Ratio, Stamping};
+use crate::analysis::{self, Ratio, SwitchStamping};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ struct DelayRange {
 struct OmegaJudge<'a> {
     gathered: &'a JoinedLog,
     corrections: &'a Corrections,
-    stamping: Stamping,
+    stamping: SwitchStamping,
     range: analysis::TimeRange,
     /// Clocks of two hosts do not differ by more than this from the truth of each other.
     reach_ps: i64,
@@ -143,7 +143,7 @@ impl OmegaJudge<'_> {
             let delay = self.delay(message);
             let (since_least, since_most) = self.corrections.between(message.sent, at);
             let (left_least, left_most) = self.corrections.between(at, message.perceived);
-            let strict = i64::from(self.stamping == Stamping::BeforeBroadcast);
+            let strict = i64::from(self.stamping == SwitchStamping::BeforeBroadcast);
             if since_most >= strict && left_most > 0 {
                 possible = possible.max(delay.most);
             }

@@ -86,12 +86,12 @@ pub struct RunWitness {
     pub steps: Vec<WitnessStep>,
     /// By correct process: its round, and by round from there on how many senders it holds once every message on its
     /// way has come.
-    pub standing: Vec<Standing>,
+    pub standing: Vec<ProcessStanding>,
 }
 
 /// Where a correct process stands forever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Standing {
+pub struct ProcessStanding {
     /// Its round.
     pub round: u64,
     /// (round, senders), for rounds that any process has sent.
@@ -116,12 +116,12 @@ pub struct Exploration {
 impl RunWitness {
     pub(super) fn new(world: &CheckWorld, steps: Vec<WitnessStep>) -> Self {
         let quorum = world.bounds.quorum;
-        let standing = (0..world.correct()).map(|process| Standing::of(world, process)).collect();
+        let standing = (0..world.correct()).map(|process| ProcessStanding::of(world, process)).collect();
         RunWitness { processes: quorum.processes(), faulty: quorum.faulty(), steps, standing }
     }
 }
 
-impl Standing {
+impl ProcessStanding {
     fn of(world: &CheckWorld, process: u32) -> Self {
         let mut machine = world.processes[process as usize].clone();
         for delivery in world.in_transit(process) {
@@ -129,7 +129,7 @@ impl Standing {
         }
         let rounds = machine.round()..=world.bounds.last_round;
         let holds = rounds.map(|round| (round, machine.count(round))).filter(|&(_, senders)| senders > 0);
-        Standing { round: machine.round(), holds: holds.collect() }
+        ProcessStanding { round: machine.round(), holds: holds.collect() }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The faults of a run, checked and sorted by what they act on.
 
-use super::FaultSpec;
+use super::PlannedFault;
 use crate::length::picoseconds;
-use crate::record::{Fault, FaultKind, HostId, ProcessId};
+use crate::record::{FaultKind, HostId, ProcessId, RunFault};
 use ffclock_sim::Random;
 
 /// A time from `from` on and before `until`, in picoseconds.
@@ -77,6 +77,15 @@ pub enum LinkEffect {
     HoldToEnd,
 }
 
+/// The passage of a message through a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkPassage {
+    /// How often it arrives.
+    pub copies: u64,
+    /// The earliest time at which it is sent.
+    pub from: u64,
+}
+
 impl LinkFault {
     /// Whether it acts on a message that process `from` sends to process `to` at this time.
     pub fn concerns(&self, from: u32, to: u32, at: u64) -> bool {
@@ -136,7 +145,7 @@ pub struct FaultPlan {
     /// By host: faults of its clock.
     pub clocks: Vec<Vec<ClockFault>>,
     /// The faults as the log records them.
-    pub recorded: Vec<Fault>,
+    pub recorded: Vec<RunFault>,
 }
 
 impl FaultPlan {
@@ -144,7 +153,7 @@ impl FaultPlan {
     ///
     /// # Errors
     /// Names the fault and what is wrong with it.
-    pub fn new(specs: &[FaultSpec], processes: u32, hosts: u32) -> Result<Self, String> {
+    pub fn new(specs: &[PlannedFault], processes: u32, hosts: u32) -> Result<Self, String> {
         let (n, h) = (processes as usize, hosts as usize);
         let mut plan = FaultPlan {
             misbehaviours: vec![Vec::new(); n],
@@ -172,6 +181,23 @@ impl FaultPlan {
         self.slow[host].iter().filter(|(window, _)| window.holds(at)).map(|(_, factor)| factor).product()
     }
 
+    /// What the faults of links do to a message from one process to another; `chance` decides where they are probable.
+    pub fn pass(&self, [from, to]: [u32; 2], at: u64, chance: &mut Random) -> LinkPassage {
+        let mut passage = LinkPassage { copies: 1, from: at };
+        for fault in self.links.iter().filter(|fault| fault.concerns(from, to, at)) {
+            if !chance.chance(fault.probability) {
+                continue;
+            }
+            match fault.effect {
+                LinkEffect::Lose => passage.copies = 0,
+                LinkEffect::Duplicate => passage.copies *= 2,
+                LinkEffect::Hold(hold) => passage.from = passage.from.saturating_add(hold),
+                LinkEffect::HoldToEnd => passage.from = passage.from.max(fault.window.until),
+            }
+        }
+        passage
+    }
+
     /// Which processes are correct, by index.
     pub fn correct(&self) -> Vec<bool> {
         let mut correct = vec![true; self.crashes.len()];
@@ -182,7 +208,7 @@ impl FaultPlan {
 }
 
 struct SpecReader<'a> {
-    spec: &'a FaultSpec,
+    spec: &'a PlannedFault,
     processes: u32,
     hosts: u32,
 }
@@ -213,7 +239,8 @@ impl SpecReader<'_> {
     /// A key that has no meaning for this kind of fault is most likely a mistake.
     fn refuse_strange_keys(&self) -> Result<(), String> {
         use FaultKind::{ClockDrift, ClockStep, LinkDuplication, LinkHold, LinkLoss, Partition, SlowHost};
-        let FaultSpec { kind, process, receiver, host, group, probability, hold, factor, step, rate, .. } = self.spec;
+        let PlannedFault { kind, process, receiver, host, group, probability, hold, factor, step, rate, .. } =
+            self.spec;
         let on_link = matches!(kind, LinkLoss | LinkDuplication | LinkHold);
         let on_host = matches!(kind, SlowHost | ClockStep | ClockDrift);
         let keys = [
@@ -322,8 +349,8 @@ impl SpecReader<'_> {
         Ok(Some(group))
     }
 
-    fn as_recorded(&self, window: FaultWindow) -> Fault {
-        Fault {
+    fn as_recorded(&self, window: FaultWindow) -> RunFault {
+        RunFault {
             kind: self.spec.kind,
             process: self.spec.process.map(ProcessId),
             receiver: self.spec.receiver.map(ProcessId),

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// A fault. Which of the optional keys it takes depends on its kind; docs/theta-run.md has the table.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FaultSpec {
+pub struct PlannedFault {
     /// The kind of fault.
     pub kind: FaultKind,
     /// The process; of a link, its sender.
@@ -35,10 +35,10 @@ pub struct FaultSpec {
     pub rate: Option<Fraction>,
 }
 
-impl FaultSpec {
+impl PlannedFault {
     /// A fault of this kind with no key given.
     fn plain(kind: FaultKind) -> Self {
-        FaultSpec {
+        PlannedFault {
             kind,
             process: None,
             receiver: None,
@@ -56,17 +56,17 @@ impl FaultSpec {
 
     /// A process that is two-faced from the start to the end.
     pub fn two_faced(process: u32) -> Self {
-        FaultSpec { process: Some(process), ..Self::plain(FaultKind::TwoFaced) }
+        PlannedFault { process: Some(process), ..Self::plain(FaultKind::TwoFaced) }
     }
 }
 
 /// What stands between the braces of a table in TOML.
 #[derive(Deserialize)]
 struct Inline {
-    fault: FaultSpec,
+    fault: PlannedFault,
 }
 
-impl FromStr for FaultSpec {
+impl FromStr for PlannedFault {
     type Err = String;
 
     /// The keys of a `[[fault]]` of a scenario on one line, with commas: `kind = "crash", process = 2, from = "1 s"`.
@@ -91,11 +91,12 @@ mod tests {
     fn there_is_one_vocabulary() {
         #[derive(Deserialize)]
         struct File {
-            fault: Vec<FaultSpec>,
+            fault: Vec<PlannedFault>,
         }
         let file = "[[fault]]\nkind = \"link-hold\"\nprocess = 1\nhold = \"2 ms\"\nprobability = 0.5";
         let file: File = toml::from_str(file).unwrap();
-        let line: FaultSpec = r#"kind = "link-hold", process = 1, hold = "2 ms", probability = 0.5"#.parse().unwrap();
+        let line: PlannedFault =
+            r#"kind = "link-hold", process = 1, hold = "2 ms", probability = 0.5"#.parse().unwrap();
         assert_eq!(line.hold, Some(Length(Span::from_nanos(2_000_000))));
         assert_eq!(file.fault, [line]);
     }
@@ -109,7 +110,7 @@ mod tests {
             ("kind = \"crash\", from = \"2\"", "unit"),
             ("kind = \"crash\" } [x", "is no fault"),
         ] {
-            let error = text.parse::<FaultSpec>().unwrap_err();
+            let error = text.parse::<PlannedFault>().unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
     }

@@ -5,7 +5,8 @@ use super::capture::Capture;
 use super::packet::{CapturedPacket, packet};
 use crate::log::LogWriter;
 use crate::record::{
-    ClockSample, Event, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent, SwitchRule, WayIn,
+    ClockSample, Event, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunHost, SwitchEvent,
+    SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ pub struct ImportOptions {
 
 /// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportSummary {
     /// The servers, in the order of their processes from 1 on.
     pub servers: Vec<IpAddr>,
     /// Rounds of requests.
@@ -96,7 +97,7 @@ pub(super) struct Importer {
 ///
 /// # Errors
 /// [`ImportError`]. A truncated capture gives a log of what came before the cut, marked as such.
-pub fn import(capture: impl Read, options: ImportOptions, directory: &Path) -> Result<Imported, ImportError> {
+pub fn import(capture: impl Read, options: ImportOptions, directory: &Path) -> Result<ImportSummary, ImportError> {
     let mut importer = Importer::new(options);
     let cut = importer.read(Capture::open(capture)?)?;
     importer.write(directory, cut)
@@ -192,15 +193,16 @@ impl Importer {
         self.seen.push(SeenRequest::Reply { server, round, at_ns, identity: packet.identity });
     }
 
-    /// The run, of one host.
-    pub(super) fn run(&self) -> Run {
+    /// The run, of one host; `cut` is the fault at the end of the capture.
+    pub(super) fn run(&self, cut: Option<&String>) -> RunDescription {
         let processes = self.servers.len() as u32 + 1;
         let settings = [("client", self.options.client.to_string()), ("port", self.options.port.to_string())];
         let mut settings: BTreeMap<String, String> = settings.map(|(name, value)| (name.to_owned(), value)).into();
         settings
             .extend(self.servers.iter().map(|(address, process)| (format!("process {process}"), address.to_string())));
-        Run {
-            origin: Origin::Imported,
+        settings.extend(cut.map(|words| ("cut".to_owned(), words.clone())));
+        RunDescription {
+            origin: LogOrigin::Imported,
             form: RecordedForm::Unknown,
             processes,
             // The client itself sends none of the n - f messages.
@@ -208,31 +210,26 @@ impl Importer {
             delay_ps: 0,
             delay_min_ps: 0,
             disorder_ps: 0,
-            hosts: vec![Host { name: "capture".to_owned(), counter: "capture".to_owned() }],
+            hosts: vec![RunHost { name: "capture".to_owned(), counter: "capture".to_owned() }],
             host_of: vec![HostId(0); processes as usize],
             faults: vec![],
             settings,
-            unrecorded: 0,
+            unrecorded: u64::from(cut.is_some()),
         }
     }
 
     /// The summary for the user.
-    pub(super) fn imported(&self, cut: Option<String>) -> Imported {
+    pub(super) fn imported(&self, cut: Option<String>) -> ImportSummary {
         let (servers, rounds, replies) = (self.servers(), self.round, self.replies);
-        Imported { servers, rounds, replies, cut, ..Imported::default() }
+        ImportSummary { servers, rounds, replies, cut, ..ImportSummary::default() }
     }
 
-    fn write(self, directory: &Path, cut: Option<String>) -> Result<Imported, ImportError> {
+    fn write(self, directory: &Path, cut: Option<String>) -> Result<ImportSummary, ImportError> {
         let ImportOptions { client, port, .. } = self.options;
         if self.replies == 0 {
             return Err(cut.map_or(ImportError::Nothing { client, port }, ImportError::Format));
         }
-        let mut run = self.run();
-        if let Some(words) = &cut {
-            run.settings.insert("cut".to_owned(), words.clone());
-            run.unrecorded = 1;
-        }
-        let mut writer = LogWriter::create(directory, &run)?;
+        let mut writer = LogWriter::create(directory, &self.run(cut.as_ref()))?;
         let period = Period::from_seconds(1e-9).expect("a nanosecond is a period");
         let drift_bound = Rate::from_ppm(0.0);
         let counter = Counter::from_raw(0);

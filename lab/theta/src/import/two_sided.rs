@@ -8,9 +8,9 @@
 use super::capture::Capture;
 use super::packet::{CapturedPacket, packet};
 use super::requests::{Importer, SeenRequest};
-use super::{ImportError, ImportOptions, Imported};
+use super::{ImportError, ImportOptions, ImportSummary};
 use crate::log::LogWriter;
-use crate::record::{ClockSample, Event, Host, HostId, Run};
+use crate::record::{ClockSample, Event, HostId, RunDescription, RunHost};
 use ffclock_units::{Counter, Period, Rate};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -33,13 +33,13 @@ pub struct ServerCapture<R> {
 /// When each packet passed the capture of a server.
 struct CaptureSide {
     name: String,
-    passed: HashMap<u64, Passed>,
+    passed: HashMap<u64, PassageTime>,
     servers: Vec<IpAddr>,
 }
 
 /// When a packet passed, if no other looks the same.
 #[derive(Clone, Copy)]
-enum Passed {
+enum PassageTime {
     Once(i64),
     Often,
 }
@@ -71,14 +71,14 @@ pub fn import_two_sided<R: Read>(
     servers: Vec<ServerCapture<R>>,
     options: TwoSidedOptions,
     directory: &Path,
-) -> Result<Imported, ImportError> {
+) -> Result<ImportSummary, ImportError> {
     let TwoSidedOptions { import: options, drift } = options;
     let mut importer = Importer::new(options);
     let cut = importer.read(Capture::open(client)?)?;
     let begun_ns = importer.begun_ns();
     let sides: Vec<CaptureSide> =
         servers.into_iter().map(|capture| CaptureSide::read(capture, options, begun_ns)).collect::<Result<_, _>>()?;
-    let joined = Joined::new(&importer, sides, drift)?;
+    let joined = JoinedCaptures::new(&importer, sides, drift)?;
     if joined.replies == 0 {
         let ImportOptions { client, port, .. } = options;
         return Err(cut.map_or(ImportError::Nothing { client, port }, ImportError::Format));
@@ -120,20 +120,20 @@ impl CaptureSide {
         if !self.servers.contains(&server) {
             self.servers.push(server);
         }
-        let passed = |earlier: &mut Passed| *earlier = Passed::Often;
-        self.passed.entry(packet.identity).and_modify(passed).or_insert(Passed::Once(at_ns));
+        let passed = |earlier: &mut PassageTime| *earlier = PassageTime::Often;
+        self.passed.entry(packet.identity).and_modify(passed).or_insert(PassageTime::Once(at_ns));
     }
 
     fn when(&self, identity: u64) -> Option<i64> {
         match self.passed.get(&identity)? {
-            Passed::Once(at_ns) => Some(*at_ns),
-            Passed::Often => None,
+            PassageTime::Once(at_ns) => Some(*at_ns),
+            PassageTime::Often => None,
         }
     }
 }
 
 /// The joined captures.
-struct Joined {
+struct JoinedCaptures {
     sides: Vec<CaptureSide>,
     /// The capture of each process; 0 is the client's, for which there is none.
     side_of: Vec<usize>,
@@ -148,7 +148,7 @@ struct Joined {
     missing: u64,
 }
 
-impl Joined {
+impl JoinedCaptures {
     fn new(importer: &Importer, sides: Vec<CaptureSide>, drift: Rate) -> Result<Self, ImportError> {
         let addresses = importer.servers();
         let side = |address: &IpAddr| {
@@ -157,7 +157,7 @@ impl Joined {
         };
         let of_servers = addresses.iter().map(side).collect::<Result<Vec<_>, _>>()?;
         let side_of: Vec<usize> = std::iter::once(usize::MAX).chain(of_servers).collect();
-        let mut joined = Joined {
+        let mut joined = JoinedCaptures {
             sides,
             side_of,
             events: vec![],
@@ -271,34 +271,30 @@ impl Joined {
         nearest.map_or(left_ns, |sample| left_ns.saturating_sub(sample.counter.raw() as i64 - sample.time_ps / 1000))
     }
 
-    fn run(&self, importer: &Importer) -> Run {
-        let host = |name: &str| Host { name: name.to_owned(), counter: "capture".to_owned() };
+    fn run(&self, importer: &Importer, cut: Option<&String>) -> RunDescription {
+        let run = importer.run(cut);
+        let host = |name: &str| RunHost { name: name.to_owned(), counter: "capture".to_owned() };
         let hosts = std::iter::once(host("client")).chain(self.sides.iter().map(|side| host(&side.name)));
         let host_of = |&side: &usize| HostId(if side == usize::MAX { 0 } else { side as u32 + 1 });
-        Run {
+        RunDescription {
             hosts: hosts.collect(),
             host_of: self.side_of.iter().map(host_of).collect(),
             // Between two samples the clock is a line, and the order above is by the nearest one.
             disorder_ps: 4 * self.bound_max_ps + 1_000_000,
-            unrecorded: self.missing,
-            ..importer.run()
+            unrecorded: self.missing + run.unrecorded,
+            ..run
         }
     }
 
-    fn write(self, importer: &Importer, cut: Option<String>, directory: &Path) -> Result<Imported, ImportError> {
-        let mut run = self.run(importer);
-        if let Some(words) = &cut {
-            run.settings.insert("cut".to_owned(), words.clone());
-            run.unrecorded += 1;
-        }
-        let mut writer = LogWriter::create(directory, &run)?;
+    fn write(self, importer: &Importer, cut: Option<String>, directory: &Path) -> Result<ImportSummary, ImportError> {
+        let mut writer = LogWriter::create(directory, &self.run(importer, cut.as_ref()))?;
         self.samples.iter().for_each(|&sample| writer.clock(sample));
         for (_, event) in &self.events {
             writer.event(event)?;
         }
         writer.finish()?;
         let (replies, bound_ps) = (self.replies, self.bound_max_ps);
-        Ok(Imported { replies, unmatched: self.unmatched, bound_ps: Some(bound_ps), ..importer.imported(cut) })
+        Ok(ImportSummary { replies, unmatched: self.unmatched, bound_ps: Some(bound_ps), ..importer.imported(cut) })
     }
 }
 

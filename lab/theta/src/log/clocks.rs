@@ -1,18 +1,13 @@
 //! Clock files: `clocks.parquet` and, in a simulation, `truth.parquet`.
 
 use super::LogError;
-use super::table::{self, ColumnType, Field, FieldFault};
+use super::table::{self, RowGroup};
 use crate::record::{ClockSample, HostId};
 use ffclock_units::{Counter, Period, Rate};
 use parquet::data_type::{DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
-use std::fs::File;
+use parquet::file::reader::FileReader;
 use std::path::Path;
-use std::sync::Arc;
 
 const SCHEMA: &str = "message clock {
     required int32 host;
@@ -26,7 +21,6 @@ const SCHEMA: &str = "message clock {
 /// More samples than this are refused: a clock that is sampled every second fills it in 194 days.
 const SAMPLES_MAX: usize = 1 << 24;
 
-#[derive(Default)]
 struct ClockColumns {
     host: Vec<i32>,
     counter: Vec<i64>,
@@ -37,15 +31,25 @@ struct ClockColumns {
 }
 
 impl ClockColumns {
-    fn of(samples: &[ClockSample]) -> Self {
-        ClockColumns {
-            host: samples.iter().map(|sample| sample.host.0 as i32).collect(),
-            counter: samples.iter().map(|sample| sample.counter.raw() as i64).collect(),
-            time_ps: samples.iter().map(|sample| sample.time_ps).collect(),
-            bound_ps: samples.iter().map(|sample| i64::try_from(sample.bound_ps).unwrap_or(i64::MAX)).collect(),
-            period_s: samples.iter().map(|sample| sample.period.as_seconds()).collect(),
-            drift_bound: samples.iter().map(|sample| sample.drift_bound.as_fraction()).collect(),
-        }
+    fn read(group: &RowGroup<'_>) -> Result<Self, LogError> {
+        let long = |name| group.values::<Int64Type>(name, SAMPLES_MAX);
+        let double = |name| group.values::<DoubleType>(name, SAMPLES_MAX);
+        Ok(ClockColumns {
+            counter: long("counter")?,
+            time_ps: long("time_ps")?,
+            bound_ps: long("bound_ps")?,
+            period_s: double("period_s")?,
+            drift_bound: double("drift_bound")?,
+            host: group.values::<Int32Type>("host", SAMPLES_MAX)?,
+        })
+    }
+
+    /// The number of samples, if every column has as many.
+    fn rows(&self) -> Option<usize> {
+        let longs = [&self.counter, &self.time_ps, &self.bound_ps].map(Vec::len);
+        let doubles = [&self.period_s, &self.drift_bound].map(Vec::len);
+        let rows = self.host.len();
+        longs.into_iter().chain(doubles).all(|length| length == rows).then_some(rows)
     }
 
     fn sample(&self, row: usize) -> Result<ClockSample, String> {
@@ -66,78 +70,34 @@ impl ClockColumns {
 }
 
 pub(super) fn write(path: &Path, samples: &[ClockSample]) -> Result<(), LogError> {
-    let file = File::create(path).map_err(LogError::io(path))?;
-    write_to(file, &ClockColumns::of(samples)).map_err(LogError::parquet(path))
-}
-
-fn write_to(file: File, columns: &ClockColumns) -> Result<(), ParquetError> {
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default()))?;
-    let mut group = writer.next_row_group()?;
-    table::write_column::<Int32Type>(&mut group, &columns.host, None)?;
-    table::write_column::<Int64Type>(&mut group, &columns.counter, None)?;
-    table::write_column::<Int64Type>(&mut group, &columns.time_ps, None)?;
-    table::write_column::<Int64Type>(&mut group, &columns.bound_ps, None)?;
-    table::write_column::<DoubleType>(&mut group, &columns.period_s, None)?;
-    table::write_column::<DoubleType>(&mut group, &columns.drift_bound, None)?;
-    group.close()?;
-    writer.close().map(|_| ())
+    let hosts: Vec<i32> = samples.iter().map(|sample| sample.host.0 as i32).collect();
+    let longs = |value: fn(&ClockSample) -> i64| samples.iter().map(value).collect::<Vec<_>>();
+    let doubles = |value: fn(&ClockSample) -> f64| samples.iter().map(value).collect::<Vec<_>>();
+    let bounds = longs(|sample| i64::try_from(sample.bound_ps).unwrap_or(i64::MAX));
+    table::write_file(path, SCHEMA, |group| {
+        table::write_column::<Int32Type>(group, &hosts, None)?;
+        table::write_column::<Int64Type>(group, &longs(|sample| sample.counter.raw() as i64), None)?;
+        table::write_column::<Int64Type>(group, &longs(|sample| sample.time_ps), None)?;
+        table::write_column::<Int64Type>(group, &bounds, None)?;
+        table::write_column::<DoubleType>(group, &doubles(|sample| sample.period.as_seconds()), None)?;
+        table::write_column::<DoubleType>(group, &doubles(|sample| sample.drift_bound.as_fraction()), None)
+    })
 }
 
 /// All samples of a file, in the order of the file.
 pub(super) fn read(path: &Path) -> Result<Vec<ClockSample>, LogError> {
     let file = table::open(path)?;
-    let mut columns = ClockColumns::default();
-    for group in 0..file.num_row_groups() {
-        read_group(&file, path, group, &mut columns)?;
+    let mut samples = Vec::new();
+    for number in 0..file.num_row_groups() {
+        let columns = ClockColumns::read(&RowGroup { path, file: &file, number })?;
+        let Some(rows) = columns.rows().filter(|rows| samples.len() + rows <= SAMPLES_MAX) else {
+            let fault = format!("columns of different length, or more than {SAMPLES_MAX} samples");
+            return Err(LogError::parquet(path)(ParquetError::General(fault)));
+        };
+        for row in 0..rows {
+            let at_row = |fault| LogError::Row { path: path.to_owned(), row: samples.len() as u64 + 1, fault };
+            samples.push(columns.sample(row).map_err(at_row)?);
+        }
     }
-    let at_row = |(row, sample): (usize, Result<ClockSample, String>)| {
-        sample.map_err(|fault| LogError::Row { path: path.to_owned(), row: row as u64 + 1, fault })
-    };
-    (0..columns.host.len()).map(|row| columns.sample(row)).enumerate().map(at_row).collect()
-}
-
-fn read_group(
-    file: &SerializedFileReader<File>,
-    path: &Path,
-    group: usize,
-    to: &mut ClockColumns,
-) -> Result<(), LogError> {
-    let field = |name, kind| match table::field(file, group, name, kind) {
-        Ok(Some(field)) => Ok(field),
-        Ok(None) => Err(FieldFault::Type.at(path, name, kind)),
-        Err(fault) => Err(fault.at(path, name, kind)),
-    };
-    let longs = [("counter", &mut to.counter), ("time_ps", &mut to.time_ps), ("bound_ps", &mut to.bound_ps)];
-    for (name, values) in longs {
-        append(field(name, ColumnType::Long)?, Into::Long(values)).map_err(LogError::parquet(path))?;
-    }
-    for (name, values) in [("period_s", &mut to.period_s), ("drift_bound", &mut to.drift_bound)] {
-        append(field(name, ColumnType::Double)?, Into::Double(values)).map_err(LogError::parquet(path))?;
-    }
-    append(field("host", ColumnType::Int)?, Into::Int(&mut to.host)).map_err(LogError::parquet(path))?;
-    let rows = to.host.len();
-    let lengths = [to.counter.len(), to.time_ps.len(), to.bound_ps.len(), to.period_s.len(), to.drift_bound.len()];
-    if lengths.iter().any(|&length| length != rows) || rows > SAMPLES_MAX {
-        let fault = ParquetError::General(format!("columns of different length, or more than {SAMPLES_MAX} samples"));
-        return Err(LogError::parquet(path)(fault));
-    }
-    Ok(())
-}
-
-/// The column that values go to.
-enum Into<'a> {
-    Int(&'a mut Vec<i32>),
-    Long(&'a mut Vec<i64>),
-    Double(&'a mut Vec<f64>),
-}
-
-fn append(field: Field, to: Into<'_>) -> Result<(), ParquetError> {
-    match (field, to) {
-        (Field::Int(mut reader), Into::Int(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
-        (Field::Long(mut reader), Into::Long(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
-        (Field::Double(mut reader), Into::Double(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
-        _ => Ok(0),
-    }
-    .map(|_| ())
+    Ok(samples)
 }

@@ -1,5 +1,6 @@
 //! Errors of logs.
 
+use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub enum LogError {
         /// The column.
         column: &'static str,
         /// The physical type it must have.
-        expected: &'static str,
+        expected: Type,
     },
     /// An invalid row.
     #[error("{path}: row {row}: {fault}")]

@@ -1,10 +1,11 @@
 //! Event files.
 
+use super::LogError;
 use super::columns::EventColumns;
-use super::table::{self, ColumnType, Field, FieldFault};
-use super::{LogError, columns};
+use super::table::{self, RowGroup};
 use crate::record::Event;
 use parquet::basic::{Compression, Encoding};
+use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -72,7 +73,7 @@ pub struct EventReader {
     path: PathBuf,
     file: SerializedFileReader<File>,
     next_group: usize,
-    group: Option<RowGroup>,
+    group: Option<EventGroup>,
     with_way_in: WayInColumns,
     rows_before: u64,
 }
@@ -86,17 +87,20 @@ pub enum WayInColumns {
     Skip,
 }
 
+type IntReader = ColumnReaderImpl<Int32Type>;
+type LongReader = ColumnReaderImpl<Int64Type>;
+
 /// The columns of the row group that is being read.
-struct RowGroup {
-    kind: Field,
-    process: Field,
-    peer: Field,
-    round: Field,
-    at: Field,
-    from_round: Option<Field>,
-    decided: Option<Field>,
-    kernel: Option<Field>,
-    received: Option<Field>,
+struct EventGroup {
+    kind: IntReader,
+    process: IntReader,
+    peer: IntReader,
+    round: LongReader,
+    at: LongReader,
+    from_round: Option<LongReader>,
+    decided: Option<LongReader>,
+    kernel: Option<LongReader>,
+    received: Option<LongReader>,
 }
 
 impl EventReader {
@@ -168,62 +172,42 @@ impl EventReader {
             .map(|(event, row)| event.map_err(|fault| LogError::Row { path: self.path.clone(), row, fault }))
     }
 
-    fn open_group(&self, group: usize) -> Result<RowGroup, LogError> {
-        let optional =
-            |name, kind| table::field(&self.file, group, name, kind).map_err(|fault| fault.at(&self.path, name, kind));
-        let required = |name, kind| optional(name, kind)?.ok_or_else(|| FieldFault::Type.at(&self.path, name, kind));
-        let on_way_in =
-            |name| if self.with_way_in == WayInColumns::Read { optional(name, ColumnType::Long) } else { Ok(None) };
-        Ok(RowGroup {
-            kind: required("kind", ColumnType::Int)?,
-            process: required("process", ColumnType::Int)?,
-            peer: required("peer", ColumnType::Int)?,
-            round: required("round", ColumnType::Long)?,
-            at: required("at", ColumnType::Long)?,
-            from_round: optional("from_round", ColumnType::Long)?,
-            decided: optional("decided", ColumnType::Long)?,
+    fn open_group(&self, number: usize) -> Result<EventGroup, LogError> {
+        let group = RowGroup { path: &self.path, file: &self.file, number };
+        let on_way_in = |name| if self.with_way_in == WayInColumns::Read { group.optional(name) } else { Ok(None) };
+        Ok(EventGroup {
+            kind: group.required("kind")?,
+            process: group.required("process")?,
+            peer: group.required("peer")?,
+            round: group.required("round")?,
+            at: group.required("at")?,
+            from_round: group.optional("from_round")?,
+            decided: group.optional("decided")?,
             kernel: on_way_in("kernel")?,
             received: on_way_in("received")?,
         })
     }
 }
 
-impl RowGroup {
+impl EventGroup {
     fn read(&mut self, batch: &mut EventColumns) -> Result<usize, ParquetError> {
-        let rows = read_ints(&mut self.kind, BATCH_ROWS, &mut batch.kind)?;
-        let same = |read: usize| match read == rows {
-            true => Ok(()),
-            false => Err(ParquetError::General("columns of different length".to_owned())),
-        };
-        same(read_ints(&mut self.process, rows, &mut batch.process)?)?;
-        same(read_ints(&mut self.peer, rows, &mut batch.peer)?)?;
-        same(read_longs(&mut self.round, rows, &mut batch.round)?)?;
-        same(read_longs(&mut self.at, rows, &mut batch.at)?)?;
-        let optionals: [(&mut Option<Field>, &mut columns::Optional); 4] = [
+        let rows = table::read_dense(&mut self.kind, BATCH_ROWS, &mut batch.kind)?;
+        let same = |read: usize| if read == rows { Ok(()) } else { Err(table::uneven()) };
+        same(table::read_dense(&mut self.process, rows, &mut batch.process)?)?;
+        same(table::read_dense(&mut self.peer, rows, &mut batch.peer)?)?;
+        same(table::read_dense(&mut self.round, rows, &mut batch.round)?)?;
+        same(table::read_dense(&mut self.at, rows, &mut batch.at)?)?;
+        let optionals = [
             (&mut self.from_round, &mut batch.from_round),
             (&mut self.decided, &mut batch.decided),
             (&mut self.kernel, &mut batch.kernel),
             (&mut self.received, &mut batch.received),
         ];
-        for (field, column) in optionals {
-            if let Some(Field::Long(reader)) = field {
+        for (reader, column) in optionals {
+            if let Some(reader) = reader {
                 same(table::read_optional(reader, rows, column)?)?;
             }
         }
         Ok(rows)
-    }
-}
-
-fn read_ints(field: &mut Field, rows: usize, values: &mut Vec<i32>) -> Result<usize, ParquetError> {
-    match field {
-        Field::Int(reader) if rows > 0 => table::read_dense(reader, rows, values),
-        _ => Ok(0),
-    }
-}
-
-fn read_longs(field: &mut Field, rows: usize, values: &mut Vec<i64>) -> Result<usize, ParquetError> {
-    match field {
-        Field::Long(reader) if rows > 0 => table::read_dense(reader, rows, values),
-        _ => Ok(0),
     }
 }

@@ -1,9 +1,10 @@
 //! Reads a log.
 
+use super::columns::EventColumns;
 use super::events::{EventReader, WayInColumns};
 use super::writer::RunFile;
 use super::{CLOCK_FILE, EVENT_PREFIX, EVENT_SUFFIX, FORMAT, LogError, RUN_FILE, TRUTH_FILE, VERSION, clocks};
-use crate::record::{ClockSample, Run};
+use crate::record::{ClockSample, Event, RunDescription};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
@@ -26,7 +27,7 @@ pub struct EventStream {
 /// An opened log. What is damaged is listed in [`LogReader::damage`] and left out; the rest can be read.
 #[derive(Debug)]
 pub struct LogReader {
-    run: Run,
+    run: RunDescription,
     clocks: Vec<ClockSample>,
     truth: Vec<ClockSample>,
     streams: Vec<EventStream>,
@@ -55,7 +56,7 @@ impl LogReader {
     }
 
     /// The description of the run.
-    pub fn run(&self) -> &Run {
+    pub fn run(&self) -> &RunDescription {
         &self.run
     }
 
@@ -91,12 +92,24 @@ impl LogReader {
         &self.damage
     }
 
-    /// Opens a part of a stream.
+    /// Hands over every event, stream by stream.
     ///
     /// # Errors
-    /// As [`EventReader::open`].
-    pub fn part(path: &Path, with_way_in: WayInColumns) -> Result<EventReader, LogError> {
-        EventReader::open(path, with_way_in)
+    /// The first of `take`; and what `failed` makes of a part that cannot be read on.
+    pub fn each_event<E>(
+        &self,
+        with_way_in: WayInColumns,
+        failed: impl Fn(LogError) -> E,
+        mut take: impl FnMut(&Event) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut batch = EventColumns::default();
+        for part in self.streams.iter().flat_map(|stream| &stream.parts) {
+            let mut reader = EventReader::open(part, with_way_in).map_err(&failed)?;
+            while reader.next_batch(&mut batch).map_err(&failed)? {
+                reader.events(&batch).try_for_each(|event| take(&event.map_err(&failed)?))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -113,13 +126,17 @@ fn read_run(path: &Path) -> Result<RunFile, LogError> {
     Ok(file)
 }
 
-fn check(run: &Run) -> Result<(), String> {
+fn check(run: &RunDescription) -> Result<(), String> {
     let n = run.processes;
     if n == 0 || n > PROCESSES_MAX {
         return Err(format!("processes must lie between 1 and {PROCESSES_MAX}, not {n}"));
     }
-    if run.origin != crate::record::Origin::Imported && u64::from(n) < 3 * u64::from(run.tolerated) + 1 {
+    if run.origin != crate::record::LogOrigin::Imported && u64::from(n) < 3 * u64::from(run.tolerated) + 1 {
         return Err(format!("n = {n} processes cannot tolerate f = {}: n >= 3f+1 is needed", run.tolerated));
+    }
+    let spans = [("delay_ps", run.delay_ps), ("delay_min_ps", run.delay_min_ps), ("disorder_ps", run.disorder_ps)];
+    if let Some((name, span)) = spans.into_iter().find(|(_, span)| i64::try_from(*span).is_err()) {
+        return Err(format!("{name} = {span} is longer than the 106 days that a signed number of picoseconds holds"));
     }
     if run.host_of.len() != n as usize {
         return Err(format!("host_of names the hosts of {} processes, and there are {n}", run.host_of.len()));

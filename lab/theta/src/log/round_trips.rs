@@ -1,18 +1,12 @@
 //! `round-trips.parquet`: the round trips of a run that answers its messages.
 
 use super::LogError;
-use super::table::{self, ColumnType, Field, FieldFault};
+use super::table::{self, RowGroup};
 use crate::record::{ProcessId, Round};
 use ffclock_units::Counter;
 use parquet::data_type::{Int32Type, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 use parquet::file::reader::FileReader;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
-use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The file in the directory of a log.
 const FILE: &str = "round-trips.parquet";
@@ -49,25 +43,16 @@ pub struct RoundTrip {
 /// # Errors
 /// [`LogError::Io`] or [`LogError::Parquet`] when the disk refuses.
 pub fn write_round_trips(directory: &Path, trips: &[RoundTrip]) -> Result<(), LogError> {
-    let path = directory.join(FILE);
-    let file = File::create(&path).map_err(LogError::io(&path))?;
-    write_to(file, trips).map_err(LogError::parquet(&path))
-}
-
-fn write_to(file: File, trips: &[RoundTrip]) -> Result<(), ParquetError> {
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default()))?;
-    let mut group = writer.next_row_group()?;
     let ints = |value: fn(&RoundTrip) -> u32| trips.iter().map(|trip| value(trip) as i32).collect::<Vec<_>>();
     let longs = |value: fn(&RoundTrip) -> u64| trips.iter().map(|trip| value(trip) as i64).collect::<Vec<_>>();
-    table::write_column::<Int32Type>(&mut group, &ints(|trip| trip.sender.0), None)?;
-    table::write_column::<Int32Type>(&mut group, &ints(|trip| trip.receiver.0), None)?;
-    table::write_column::<Int64Type>(&mut group, &longs(|trip| trip.round.0), None)?;
-    table::write_column::<Int64Type>(&mut group, &longs(|trip| trip.returned.raw()), None)?;
-    table::write_column::<Int64Type>(&mut group, &longs(|trip| trip.perceived_after), None)?;
-    table::write_column::<Int64Type>(&mut group, &longs(|trip| trip.replied_after), None)?;
-    group.close()?;
-    writer.close().map(|_| ())
+    table::write_file(&directory.join(FILE), SCHEMA, |group| {
+        table::write_column::<Int32Type>(group, &ints(|trip| trip.sender.0), None)?;
+        table::write_column::<Int32Type>(group, &ints(|trip| trip.receiver.0), None)?;
+        table::write_column::<Int64Type>(group, &longs(|trip| trip.round.0), None)?;
+        table::write_column::<Int64Type>(group, &longs(|trip| trip.returned.raw()), None)?;
+        table::write_column::<Int64Type>(group, &longs(|trip| trip.perceived_after), None)?;
+        table::write_column::<Int64Type>(group, &longs(|trip| trip.replied_after), None)
+    })
 }
 
 /// The round trips of a log; `None` if it has no such file.
@@ -81,30 +66,17 @@ pub fn read_round_trips(directory: &Path) -> Result<Option<Vec<RoundTrip>>, LogE
     }
     let file = table::open(&path)?;
     let mut trips = Vec::new();
-    for group in 0..file.num_row_groups() {
-        let rows = usize::try_from(file.metadata().row_group(group).num_rows()).unwrap_or(0);
-        let int = |name| match table::field(&file, group, name, ColumnType::Int) {
-            Ok(Some(Field::Int(mut reader))) => {
-                let mut values = Vec::new();
-                table::read_dense(&mut reader, rows, &mut values).map_err(LogError::parquet(&path)).map(|_| values)
-            }
-            Err(fault) => Err(fault.at(&path, name, ColumnType::Int)),
-            Ok(_) => Err(FieldFault::Type.at(&path, name, ColumnType::Int)),
-        };
-        let long = |name| match table::field(&file, group, name, ColumnType::Long) {
-            Ok(Some(Field::Long(mut reader))) => {
-                let mut values = Vec::new();
-                table::read_dense(&mut reader, rows, &mut values).map_err(LogError::parquet(&path)).map(|_| values)
-            }
-            Err(fault) => Err(fault.at(&path, name, ColumnType::Long)),
-            Ok(_) => Err(FieldFault::Type.at(&path, name, ColumnType::Long)),
-        };
+    for number in 0..file.num_row_groups() {
+        let rows = usize::try_from(file.metadata().row_group(number).num_rows()).unwrap_or(0);
+        let group = RowGroup { path: &path, file: &file, number };
+        let int = |name| group.values::<Int32Type>(name, rows);
+        let long = |name| group.values::<Int64Type>(name, rows);
         let (senders, receivers) = (int("sender")?, int("receiver")?);
         let (rounds, returned) = (long("round")?, long("returned")?);
         let (perceived_after, replied_after) = (long("perceived_after")?, long("replied_after")?);
         let columns = [rounds.len(), returned.len(), perceived_after.len(), replied_after.len(), receivers.len()];
         if columns.iter().any(|&length| length != senders.len()) {
-            return Err(LogError::parquet(&path)(ParquetError::General("columns of different length".to_owned())));
+            return Err(LogError::parquet(&path)(table::uneven()));
         }
         trips.extend((0..senders.len()).map(|row| RoundTrip {
             sender: ProcessId(senders[row] as u32),

@@ -2,43 +2,18 @@
 
 use super::LogError;
 use super::columns::Optional;
-use ffclock_parquet_input::{Fault, find, guarded};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ffclock_parquet_input::{ColumnFault, find, guarded};
+use parquet::column::reader::ColumnReaderImpl;
 use parquet::column::writer::ColumnWriterImpl;
-use parquet::data_type::DataType;
+use parquet::data_type::{DataType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
 use parquet::file::reader::SerializedFileReader;
-use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
 use std::fs::File;
 use std::path::Path;
-
-/// A field of a row group, while it is read.
-pub(super) enum Field {
-    /// 32-bit integers.
-    Int(ColumnReaderImpl<parquet::data_type::Int32Type>),
-    /// 64-bit integers.
-    Long(ColumnReaderImpl<parquet::data_type::Int64Type>),
-    /// Floats.
-    Double(ColumnReaderImpl<parquet::data_type::DoubleType>),
-}
-
-/// The physical type that a field must have.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColumnType {
-    Int,
-    Long,
-    Double,
-}
-
-impl ColumnType {
-    fn name(self) -> &'static str {
-        match self {
-            ColumnType::Int => "INT32",
-            ColumnType::Long => "INT64",
-            ColumnType::Double => "DOUBLE",
-        }
-    }
-}
+use std::sync::Arc;
 
 pub(super) fn open(path: &Path) -> Result<SerializedFileReader<File>, LogError> {
     let file = File::open(path).map_err(LogError::io(path))?;
@@ -46,40 +21,44 @@ pub(super) fn open(path: &Path) -> Result<SerializedFileReader<File>, LogError> 
     ffclock_parquet_input::open(file, bytes).map_err(LogError::parquet(path))
 }
 
-/// The column `name` of row group `group`; `None` if the file has no such column.
-pub(super) fn field(
-    file: &SerializedFileReader<File>,
-    group: usize,
-    name: &'static str,
-    kind: ColumnType,
-) -> Result<Option<Field>, FieldFault> {
-    let reader = match find(file, group, name) {
-        Ok(reader) => reader,
-        Err(Fault::Missing) => return Ok(None),
-        Err(Fault::Nested) => return Err(FieldFault::Type),
-        Err(Fault::Parquet(error)) => return Err(FieldFault::Parquet(error)),
-    };
-    match (reader, kind) {
-        (ColumnReader::Int32ColumnReader(reader), ColumnType::Int) => Ok(Some(Field::Int(reader))),
-        (ColumnReader::Int64ColumnReader(reader), ColumnType::Long) => Ok(Some(Field::Long(reader))),
-        (ColumnReader::DoubleColumnReader(reader), ColumnType::Double) => Ok(Some(Field::Double(reader))),
-        _ => Err(FieldFault::Type),
-    }
+/// A row group of a file.
+pub(super) struct RowGroup<'a> {
+    pub(super) path: &'a Path,
+    pub(super) file: &'a SerializedFileReader<File>,
+    pub(super) number: usize,
 }
 
-/// Why a column cannot be read.
-pub(super) enum FieldFault {
-    Type,
-    Parquet(ParquetError),
-}
-
-impl FieldFault {
-    pub(super) fn at(self, path: &Path, column: &'static str, kind: ColumnType) -> LogError {
-        match self {
-            FieldFault::Parquet(error) => LogError::parquet(path)(error),
-            FieldFault::Type => LogError::Column { path: path.to_owned(), column, expected: kind.name() },
+impl RowGroup<'_> {
+    /// The column `name`; `None` if the file has none of that name.
+    pub(super) fn optional<T: DataType>(&self, name: &'static str) -> Result<Option<ColumnReaderImpl<T>>, LogError> {
+        match find(self.file, self.number, name) {
+            Ok(reader) => T::get_column_reader(reader).map(Some).ok_or_else(|| self.no_column::<T>(name)),
+            Err(ColumnFault::Missing) => Ok(None),
+            Err(ColumnFault::Nested) => Err(self.no_column::<T>(name)),
+            Err(ColumnFault::Parquet(error)) => Err(LogError::parquet(self.path)(error)),
         }
     }
+
+    /// The column `name`.
+    pub(super) fn required<T: DataType>(&self, name: &'static str) -> Result<ColumnReaderImpl<T>, LogError> {
+        self.optional(name)?.ok_or_else(|| self.no_column::<T>(name))
+    }
+
+    /// The first `rows` values of the column `name`, which has no gaps.
+    pub(super) fn values<T: DataType>(&self, name: &'static str, rows: usize) -> Result<Vec<T::T>, LogError> {
+        let (mut reader, mut values) = (self.required::<T>(name)?, Vec::new());
+        read_dense(&mut reader, rows, &mut values).map_err(LogError::parquet(self.path))?;
+        Ok(values)
+    }
+
+    fn no_column<T: DataType>(&self, column: &'static str) -> LogError {
+        LogError::Column { path: self.path.to_owned(), column, expected: T::get_physical_type() }
+    }
+}
+
+/// Columns of one table that do not end together.
+pub(super) fn uneven() -> ParquetError {
+    ParquetError::General("columns of different length".to_owned())
 }
 
 /// Reads up to `rows` values of a column without gaps behind `values`; how many.
@@ -95,7 +74,7 @@ pub(super) fn read_dense<T: DataType>(
 
 /// The same for a column that may have gaps.
 pub(super) fn read_optional(
-    reader: &mut ColumnReaderImpl<parquet::data_type::Int64Type>,
+    reader: &mut ColumnReaderImpl<Int64Type>,
     rows: usize,
     column: &mut Optional,
 ) -> Result<usize, ParquetError> {
@@ -104,6 +83,24 @@ pub(super) fn read_optional(
     // A column declared without gaps has no levels.
     column.present.resize(before + records, 1);
     Ok(records)
+}
+
+/// Writes a file of one row group with what `columns` writes.
+pub(super) fn write_file(
+    path: &Path,
+    schema: &str,
+    columns: impl FnOnce(&mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError>,
+) -> Result<(), LogError> {
+    let file = File::create(path).map_err(LogError::io(path))?;
+    let write = || {
+        let schema = Arc::new(parse_message_type(schema)?);
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default()))?;
+        let mut group = writer.next_row_group()?;
+        columns(&mut group)?;
+        group.close()?;
+        writer.close().map(drop)
+    };
+    write().map_err(LogError::parquet(path))
 }
 
 /// Writes the next column of a row group.

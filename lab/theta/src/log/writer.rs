@@ -2,7 +2,7 @@
 
 use super::columns::EventColumns;
 use super::{CLOCK_FILE, EVENT_PREFIX, EVENT_SUFFIX, FORMAT, LogError, RUN_FILE, TRUTH_FILE, VERSION, clocks, events};
-use crate::record::{ClockSample, Event, Run};
+use crate::record::{ClockSample, Event, RunDescription};
 use parquet::file::writer::SerializedFileWriter;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ pub(super) struct RunFile {
     pub(super) version: u32,
     /// Whether the writer reached the end. False in the log of an interrupted run.
     pub(super) complete: bool,
-    pub(super) run: Run,
+    pub(super) run: RunDescription,
 }
 
 /// The state of a log.
@@ -102,7 +102,7 @@ impl EventWriter {
 /// Writes a whole log from one place. Processes that log on their own use an [`EventWriter`] each.
 pub struct LogWriter {
     directory: PathBuf,
-    run: Run,
+    run: RunDescription,
     events: EventWriter,
     clocks: Vec<ClockSample>,
     truth: Vec<ClockSample>,
@@ -114,7 +114,7 @@ impl LogWriter {
     ///
     /// # Errors
     /// [`LogError::Io`], and [`LogError::Run`] where a log is already.
-    pub fn create(directory: &Path, run: &Run) -> Result<Self, LogError> {
+    pub fn create(directory: &Path, run: &RunDescription) -> Result<Self, LogError> {
         fs::create_dir_all(directory).map_err(LogError::io(directory))?;
         if directory.join(RUN_FILE).exists() {
             return Err(LogError::run(directory, "there is a log already; choose another directory"));
@@ -127,7 +127,7 @@ impl LogWriter {
     }
 
     /// The description of the run, which may change until the end.
-    pub fn run_mut(&mut self) -> &mut Run {
+    pub fn run_mut(&mut self) -> &mut RunDescription {
         &mut self.run
     }
 
@@ -178,7 +178,7 @@ impl LogWriter {
 }
 
 /// Writes `run.json` beside its final place and moves it there, so that no reader sees half of it.
-fn write_run(directory: &Path, run: &Run, progress: WriteProgress) -> Result<(), LogError> {
+fn write_run(directory: &Path, run: &RunDescription, progress: WriteProgress) -> Result<(), LogError> {
     let path = directory.join(RUN_FILE);
     let complete = progress == WriteProgress::Complete;
     let file = RunFile { format: FORMAT.to_owned(), version: VERSION, complete, run: run.clone() };

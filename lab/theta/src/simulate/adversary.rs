@@ -1,6 +1,6 @@
 //! The chance in faults: what links do to messages, and what faulty processes send.
 
-use crate::faults::{FaultPlan, LinkEffect, Misbehaviour, lies};
+use crate::faults::{FaultPlan, LinkPassage, Misbehaviour, lies};
 use ffclock_sim::Random;
 
 /// Decides about faults in the order in which it is asked.
@@ -9,23 +9,6 @@ pub(super) struct Adversary<'a> {
     chance: Random,
     /// What two-faced processes have agreed on.
     conspiracy: u64,
-}
-
-/// A message that a link takes.
-#[derive(Clone, Copy)]
-pub(super) struct Sending {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) at: u64,
-    /// How long the link takes without a fault.
-    pub(super) delay: u64,
-}
-
-/// What becomes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Passage {
-    pub(super) arrival: u64,
-    pub(super) copies: u64,
 }
 
 impl<'a> Adversary<'a> {
@@ -38,21 +21,8 @@ impl<'a> Adversary<'a> {
         self.plan.links.is_empty()
     }
 
-    pub(super) fn pass(&mut self, sending: Sending) -> Passage {
-        let Sending { from, to, at, delay } = sending;
-        let mut passage = Passage { arrival: at + delay, copies: 1 };
-        for fault in self.plan.links.iter().filter(|fault| fault.concerns(from, to, at)) {
-            if !self.chance.chance(fault.probability) {
-                continue;
-            }
-            match fault.effect {
-                LinkEffect::Lose => passage.copies = 0,
-                LinkEffect::Duplicate => passage.copies *= 2,
-                LinkEffect::Hold(hold) => passage.arrival += hold,
-                LinkEffect::HoldToEnd => passage.arrival = passage.arrival.max(fault.window.until + delay),
-            }
-        }
-        passage
+    pub(super) fn pass(&mut self, ends: [u32; 2], at: u64) -> LinkPassage {
+        self.plan.pass(ends, at, &mut self.chance)
     }
 
     pub(super) fn misbehaviour(&self, process: u32, at: u64) -> Option<Misbehaviour> {

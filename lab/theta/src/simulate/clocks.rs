@@ -233,7 +233,7 @@ mod tests {
         let clocks = SimulatedClocks::new(&spec(0.0), &[vec![ClockFault { window, step: 5e9, rate: 0.0 }]], 1).unwrap();
         let samples: Vec<ClockSample> = clocks.samples(10_000_000_000).collect();
         assert_eq!(samples.len(), 2 + 4, "{samples:?}");
-        let mut says = crate::analysis::HostClock::new(&samples).unwrap();
+        let mut says = crate::analysis::SampledClock::new(&samples).unwrap();
         let mut error = |at: u64| says.time_ps(clocks.counter(0, at)) - at as i64;
         let tick = 400;
         for (at, off) in [

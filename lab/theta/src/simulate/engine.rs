@@ -4,10 +4,10 @@
 //! queue is known, and with it the time at which its processing ends. So the machine takes it at once, with that later
 //! time.
 
-use super::adversary::{Adversary, Sending};
+use super::adversary::Adversary;
 use super::calendar::{Calendar, Due};
 use super::messages::{Content, Messages};
-use super::network::{LinkEnd, Network};
+use super::network::{LinkEnd, SimulatedNetwork};
 use super::observer::{Observer, Perceived};
 use super::outcome::{RoundSpread, SimulationOutcome};
 use super::{PreparedScenario, SimulationError};
@@ -44,7 +44,7 @@ pub(super) struct SimulationEngine<'a, O> {
     now: u64,
     messages: Messages,
     machines: Vec<SimulatedMachine>,
-    network: Network<'a>,
+    network: SimulatedNetwork<'a>,
     adversary: Adversary<'a>,
     spread: RoundSpread,
     outcome: SimulationOutcome,
@@ -60,7 +60,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
             now: 0,
             messages: Messages::new(RESERVED),
             machines: Vec::new(),
-            network: Network::new(scenario, seed)?,
+            network: SimulatedNetwork::new(scenario, seed)?,
             adversary: Adversary::new(&scenario.plan, seed),
             spread: RoundSpread::new(scenario.plan.correct()),
             outcome: SimulationOutcome::default(),
@@ -294,12 +294,12 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
             return self.dispatch(message, to, at + delay);
         }
         let (from, end) = (self.machine(from).identity, self.machine(to).identity);
-        let passage = self.adversary.pass(Sending { from, to: end, at, delay });
+        let passage = self.adversary.pass([from, end], at);
         self.outcome.lost += u64::from(passage.copies == 0);
         self.outcome.duplicated += u64::from(passage.copies > 1);
-        self.outcome.held += u64::from(passage.arrival > at + delay);
+        self.outcome.held += u64::from(passage.from > at);
         for number in 0..passage.copies {
-            self.dispatch(message, to, passage.arrival + number * delay);
+            self.dispatch(message, to, passage.from + (number + 1) * delay);
         }
     }
 

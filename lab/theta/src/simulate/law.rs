@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A law of delays.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Law {
+pub enum MessageDelayLaw {
     /// Always the same.
     Constant {
         /// The delay.
@@ -62,26 +62,28 @@ pub(super) enum Sampler {
 
 impl Sampler {
     /// A law whose numbers make sense; `load` fetches recorded delays.
-    pub(super) fn new(law: &Law, load: LoadDelays<'_>) -> Result<Self, String> {
+    pub(super) fn new(law: &MessageDelayLaw, load: LoadDelays<'_>) -> Result<Self, String> {
         let length = |name: &str, length: Length| {
             picoseconds(length).ok_or_else(|| format!("{name} = \"{}\" must lie between 0 s and 1000 s", length.0))
         };
         match law {
-            Law::Constant { value } => Ok(Sampler::Constant(length("value", *value)?)),
-            Law::Exponential { min, mean } => {
+            MessageDelayLaw::Constant { value } => Ok(Sampler::Constant(length("value", *value)?)),
+            MessageDelayLaw::Exponential { min, mean } => {
                 Ok(Sampler::Exponential { min: length("min", *min)?, mean: length("mean", *mean)? as f64 })
             }
-            Law::Lognormal { min, median, sigma } if (0.0..=10.0).contains(sigma) => Ok(Sampler::Lognormal {
-                min: length("min", *min)?,
-                median: length("median", *median)? as f64,
-                sigma: *sigma,
-            }),
-            Law::Lognormal { sigma, .. } => Err(format!("sigma = {sigma} must lie between 0 and 10")),
-            Law::Pareto { min, scale, alpha } if (0.1..=1000.0).contains(alpha) => {
+            MessageDelayLaw::Lognormal { min, median, sigma } if (0.0..=10.0).contains(sigma) => {
+                Ok(Sampler::Lognormal {
+                    min: length("min", *min)?,
+                    median: length("median", *median)? as f64,
+                    sigma: *sigma,
+                })
+            }
+            MessageDelayLaw::Lognormal { sigma, .. } => Err(format!("sigma = {sigma} must lie between 0 and 10")),
+            MessageDelayLaw::Pareto { min, scale, alpha } if (0.1..=1000.0).contains(alpha) => {
                 Ok(Sampler::Pareto { min: length("min", *min)?, scale: length("scale", *scale)? as f64, alpha: *alpha })
             }
-            Law::Pareto { alpha, .. } => Err(format!("alpha = {alpha} must lie between 0.1 and 1000")),
-            Law::Empirical { file } => load(file).map(Sampler::Empirical),
+            MessageDelayLaw::Pareto { alpha, .. } => Err(format!("alpha = {alpha} must lie between 0.1 and 1000")),
+            MessageDelayLaw::Empirical { file } => load(file).map(Sampler::Empirical),
         }
     }
 
@@ -134,7 +136,7 @@ mod tests {
         Length(Span::from_seconds(value * 1e-6))
     }
 
-    fn sampler(law: &Law) -> Result<Sampler, String> {
+    fn sampler(law: &MessageDelayLaw) -> Result<Sampler, String> {
         Sampler::new(law, &mut |_| Ok(vec![5_000_000, 7_000_000, 9_000_000].into()))
     }
 
@@ -142,11 +144,15 @@ mod tests {
     #[test]
     fn laws_have_their_means() {
         let laws = [
-            (Law::Constant { value: us(7.0) }, 7.0, 0.0),
-            (Law::Exponential { min: us(20.0), mean: us(10.0) }, 30.0, 10.0),
-            (Law::Lognormal { min: us(1.0), median: us(10.0), sigma: 0.5 }, 1.0 + 10.0 * (0.125f64).exp(), 7.0),
-            (Law::Pareto { min: us(1.0), scale: us(10.0), alpha: 4.0 }, 1.0 + 40.0 / 3.0, 10.0),
-            (Law::Empirical { file: "x".to_owned() }, 7.0, 2.0),
+            (MessageDelayLaw::Constant { value: us(7.0) }, 7.0, 0.0),
+            (MessageDelayLaw::Exponential { min: us(20.0), mean: us(10.0) }, 30.0, 10.0),
+            (
+                MessageDelayLaw::Lognormal { min: us(1.0), median: us(10.0), sigma: 0.5 },
+                1.0 + 10.0 * (0.125f64).exp(),
+                7.0,
+            ),
+            (MessageDelayLaw::Pareto { min: us(1.0), scale: us(10.0), alpha: 4.0 }, 1.0 + 40.0 / 3.0, 10.0),
+            (MessageDelayLaw::Empirical { file: "x".to_owned() }, 7.0, 2.0),
         ];
         for (law, mean, deviation) in laws {
             let sampler = sampler(&law).unwrap();
@@ -161,11 +167,11 @@ mod tests {
     #[test]
     fn impossible_laws_are_refused() {
         let bad = [
-            Law::Constant { value: us(-1.0) },
-            Law::Constant { value: us(1e10) },
-            Law::Lognormal { min: us(0.0), median: us(1.0), sigma: f64::NAN },
-            Law::Lognormal { min: us(0.0), median: us(1.0), sigma: -1.0 },
-            Law::Pareto { min: us(0.0), scale: us(1.0), alpha: 0.0 },
+            MessageDelayLaw::Constant { value: us(-1.0) },
+            MessageDelayLaw::Constant { value: us(1e10) },
+            MessageDelayLaw::Lognormal { min: us(0.0), median: us(1.0), sigma: f64::NAN },
+            MessageDelayLaw::Lognormal { min: us(0.0), median: us(1.0), sigma: -1.0 },
+            MessageDelayLaw::Pareto { min: us(0.0), scale: us(1.0), alpha: 0.0 },
         ];
         for law in bad {
             assert!(sampler(&law).unwrap_err().contains("must lie between"), "{law:?}");
@@ -174,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_heaviest_tail_stays_within_time() {
-        let sampler = sampler(&Law::Pareto { min: us(0.0), scale: us(1.0), alpha: 0.1 }).unwrap();
+        let sampler = sampler(&MessageDelayLaw::Pareto { min: us(0.0), scale: us(1.0), alpha: 0.1 }).unwrap();
         let mut random = Random::new(1);
         assert!((0..10_000).all(|_| sampler.draw(&mut random) <= LENGTH_MAX_PS));
     }

@@ -1,6 +1,6 @@
 //! How long a message takes from one process to another.
 
-use super::law::{Law, LoadDelays, Sampler};
+use super::law::{LoadDelays, MessageDelayLaw, Sampler};
 use super::spec::{LinkSpec, SpecialLink};
 use ffclock_sim::Random;
 
@@ -73,7 +73,7 @@ impl Links {
     }
 
     /// The law to oneself.
-    pub(super) fn of_self(law: &Law, load: LoadDelays<'_>) -> Result<Sampler, String> {
+    pub(super) fn of_self(law: &MessageDelayLaw, load: LoadDelays<'_>) -> Result<Sampler, String> {
         Sampler::new(law, load).map_err(|why| format!("self_reception: {why}"))
     }
 }

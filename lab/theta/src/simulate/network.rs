@@ -15,7 +15,7 @@ pub(super) struct LinkEnd {
 }
 
 /// Draws delays in the order in which it is asked.
-pub(super) struct Network<'a> {
+pub(super) struct SimulatedNetwork<'a> {
     links: &'a Links,
     self_reception: &'a Sampler,
     service: &'a Sampler,
@@ -26,10 +26,10 @@ pub(super) struct Network<'a> {
     random: Random,
 }
 
-impl<'a> Network<'a> {
+impl<'a> SimulatedNetwork<'a> {
     pub(super) fn new(scenario: &'a PreparedScenario, seed: u64) -> Result<Self, SimulationError> {
         let load = scenario.load(seed)?;
-        Ok(Network {
+        Ok(SimulatedNetwork {
             links: &scenario.links,
             self_reception: &scenario.self_reception,
             service: &scenario.service,

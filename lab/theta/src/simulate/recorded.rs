@@ -2,7 +2,7 @@
 
 use crate::analysis::Clocks;
 use crate::length::{LENGTH_MAX_PS, picoseconds};
-use crate::log::{EventColumns, LogReader, WayInColumns};
+use crate::log::{LogError, LogReader, WayInColumns};
 use crate::record::Event;
 use ffclock_sim::scenario::Length;
 use ffclock_units::Span;
@@ -57,32 +57,22 @@ fn from_log(path: &Path) -> Result<Vec<u64>, String> {
     let log = LogReader::open(path).map_err(|error| error.to_string())?;
     let mut clocks = Clocks::new(log.run(), log.clocks()).map_err(|error| error.to_string())?;
     let mut sent = BTreeMap::new();
-    each_event(&log, &mut |event| {
+    let failed = |error: LogError| error.to_string();
+    log.each_event(WayInColumns::Read, failed, |event| {
         if let Event::Broadcast { process, round, at } = *event {
             sent.insert((process, round), clocks.time_ps(process.index(), at));
         }
+        Ok(())
     })?;
     let mut delays = Vec::new();
-    each_event(&log, &mut |event| {
-        let Event::Perception { process, sender, round, at, way_in } = *event else { return };
-        let Some(&begin) = sent.get(&(sender, round)).filter(|_| sender != process) else { return };
+    log.each_event(WayInColumns::Read, failed, |event| {
+        let Event::Perception { process, sender, round, at, way_in } = *event else { return Ok(()) };
+        let Some(&begin) = sent.get(&(sender, round)).filter(|_| sender != process) else { return Ok(()) };
         let end = clocks.time_ps(process.index(), way_in.kernel.unwrap_or(at));
         // A clock that errs by more than the delay gives none.
         let delay = u64::try_from(end - begin).ok().filter(|&delay| delay <= LENGTH_MAX_PS);
         delays.extend(delay.filter(|_| delays.len() < DELAYS_MAX));
+        Ok(())
     })?;
     Ok(delays)
-}
-
-fn each_event(log: &LogReader, take: &mut dyn FnMut(&Event)) -> Result<(), String> {
-    let mut batch = EventColumns::default();
-    for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let mut reader = LogReader::part(part, WayInColumns::Read).map_err(|error| error.to_string())?;
-        while reader.next_batch(&mut batch).map_err(|error| error.to_string())? {
-            for event in reader.events(&batch) {
-                take(&event.map_err(|error| error.to_string())?);
-            }
-        }
-    }
-    Ok(())
 }

@@ -5,47 +5,22 @@ use super::observer::{Observer, Perceived};
 use crate::algorithm::RoundSwitch;
 use crate::log::{LogError, LogWriter};
 use crate::record::{self, Event, ProcessId, Round, WayIn};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-/// An event that is still to be written. Events come in the order of time; those of one process at one time keep their
-/// order.
-struct WaitingEvent {
-    at: u64,
-    number: u64,
-    event: Event,
-}
-
-impl PartialEq for WaitingEvent {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.number) == (other.at, other.number)
-    }
-}
-impl Eq for WaitingEvent {}
-impl PartialOrd for WaitingEvent {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for WaitingEvent {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
+use std::collections::BTreeMap;
 
 /// Writes events as the counters of their hosts show them.
 pub(super) struct LogSink<'a> {
     writer: LogWriter,
     clocks: &'a SimulatedClocks,
     host_of: &'a dyn Fn(u32) -> u32,
-    waiting: BinaryHeap<Reverse<WaitingEvent>>,
+    /// Still to be written, by time and number: those of one process at one time keep their order.
+    waiting: BTreeMap<(u64, u64), Event>,
     number: u64,
     failure: Option<LogError>,
 }
 
 impl<'a> LogSink<'a> {
     pub(super) fn new(writer: LogWriter, clocks: &'a SimulatedClocks, host_of: &'a dyn Fn(u32) -> u32) -> Self {
-        LogSink { writer, clocks, host_of, waiting: BinaryHeap::new(), number: 0, failure: None }
+        LogSink { writer, clocks, host_of, waiting: BTreeMap::new(), number: 0, failure: None }
     }
 
     fn counter(&self, process: u32, at: u64) -> ffclock_units::Counter {
@@ -54,7 +29,7 @@ impl<'a> LogSink<'a> {
 
     fn note(&mut self, at: u64, event: Event) {
         self.number += 1;
-        self.waiting.push(Reverse(WaitingEvent { at, number: self.number, event }));
+        self.waiting.insert((at, self.number), event);
     }
 
     /// Writes the samples of the clocks and completes the log.
@@ -98,10 +73,10 @@ impl Observer for LogSink<'_> {
     }
 
     fn until_now(&mut self, now: u64) {
-        while self.waiting.peek().is_some_and(|next| next.0.at <= now) {
-            let Some(Reverse(next)) = self.waiting.pop() else { return };
+        while let Some(next) = self.waiting.first_entry().filter(|next| next.key().0 <= now) {
+            let event = next.remove();
             if self.failure.is_none() {
-                self.failure = self.writer.event(&next.event).err();
+                self.failure = self.writer.event(&event).err();
             }
         }
     }

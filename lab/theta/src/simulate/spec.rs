@@ -1,8 +1,8 @@
 //! The scenario file: the description of a simulated run.
 
-use super::law::Law;
+use super::law::MessageDelayLaw;
 use crate::algorithm::AlgorithmForm;
-use crate::faults::FaultSpec;
+use crate::faults::PlannedFault;
 use ffclock_sim::scenario::{Fraction, Length};
 use ffclock_units::{Rate, Span};
 use serde::Deserialize;
@@ -32,7 +32,7 @@ pub struct Spec {
     /// Links between hosts.
     pub link: LinkSpec,
     /// The delay from a process to itself.
-    pub self_reception: Law,
+    pub self_reception: MessageDelayLaw,
     /// The queue of a receiver.
     pub receiver: ReceiverSpec,
     /// Other load of the network and the processors.
@@ -41,7 +41,7 @@ pub struct Spec {
     pub clock: ClockSpec,
     /// Injected faults.
     #[serde(rename = "fault")]
-    pub faults: Vec<FaultSpec>,
+    pub faults: Vec<PlannedFault>,
 }
 
 impl Default for Spec {
@@ -55,7 +55,7 @@ impl Default for Spec {
             start_spread: micros(100),
             hosts: None,
             link: LinkSpec::default(),
-            self_reception: Law::Exponential { min: micros(8), mean: micros(2) },
+            self_reception: MessageDelayLaw::Exponential { min: micros(8), mean: micros(2) },
             receiver: ReceiverSpec::default(),
             load: LoadSpec::default(),
             clock: ClockSpec::default(),
@@ -69,7 +69,7 @@ impl Default for Spec {
 #[serde(deny_unknown_fields, default)]
 pub struct LinkSpec {
     /// Of every link that is not named.
-    pub law: Law,
+    pub law: MessageDelayLaw,
     /// The factor by which a link to a process of higher number takes longer: asymmetry.
     pub upward: f64,
     /// A broadcast is sent to one receiver after the other, with this gap.
@@ -80,7 +80,7 @@ pub struct LinkSpec {
 
 impl Default for LinkSpec {
     fn default() -> Self {
-        let law = Law::Exponential { min: micros(23), mean: micros(12) };
+        let law = MessageDelayLaw::Exponential { min: micros(23), mean: micros(12) };
         LinkSpec { law, upward: 1.0, gap: micros(0), special: Vec::new() }
     }
 }
@@ -94,7 +94,7 @@ pub struct SpecialLink {
     /// Receivers.
     pub to: Vec<u32>,
     /// The law.
-    pub law: Law,
+    pub law: MessageDelayLaw,
 }
 
 /// The receiver's queue.
@@ -102,7 +102,7 @@ pub struct SpecialLink {
 #[serde(deny_unknown_fields, default)]
 pub struct ReceiverSpec {
     /// The time to process a message; the next ones wait.
-    pub service: Law,
+    pub service: MessageDelayLaw,
     /// From this load of its network on, the receiver's kernel polls; above 1 it never does.
     pub polling_from: f64,
     /// The polling period.
@@ -111,7 +111,11 @@ pub struct ReceiverSpec {
 
 impl Default for ReceiverSpec {
     fn default() -> Self {
-        ReceiverSpec { service: Law::Constant { value: micros(1) }, polling_from: 2.0, polling_period: micros(100) }
+        ReceiverSpec {
+            service: MessageDelayLaw::Constant { value: micros(1) },
+            polling_from: 2.0,
+            polling_period: micros(100),
+        }
     }
 }
 

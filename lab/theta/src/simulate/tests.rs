@@ -209,7 +209,8 @@ impl Drop for Place {
 
 #[test]
 fn the_log_holds_the_run_in_the_order_of_time() {
-    use crate::log::{EventColumns, LogReader, WayInColumns};
+    use crate::log::{LogReader, WayInColumns};
+    use crate::record::Event;
     let place = Place::new("log");
     let text = "rounds = 100\ndelay = \"200 us\"\n[clock]\nbound = \"1 us\"";
     let outcome = simulation(text, 1).run_to_log(&place.0.join("run"), &mut |_| ()).unwrap();
@@ -217,18 +218,15 @@ fn the_log_holds_the_run_in_the_order_of_time() {
     assert_eq!(log.damage(), [""; 0]);
     assert!(log.clocks().len() >= 8 && log.truth().len() == 4);
     let (mut rows, mut last) = (0, vec![0; 4]);
-    for part in &log.streams()[0].parts {
-        let mut reader = LogReader::part(part, WayInColumns::Read).unwrap();
-        let mut batch = EventColumns::default();
-        while reader.next_batch(&mut batch).unwrap() {
-            for event in reader.events(&batch).map(Result::unwrap) {
-                let process = event.process().index();
-                assert!(event.at().raw() >= last[process], "{event:?}");
-                last[process] = event.at().raw();
-                rows += 1;
-            }
-        }
-    }
+    let mut check = |event: &Event| {
+        let process = event.process().index();
+        assert!(event.at().raw() >= last[process], "{event:?}");
+        last[process] = event.at().raw();
+        rows += 1;
+        Ok(())
+    };
+    assert_eq!(log.streams().len(), 1);
+    log.each_event(WayInColumns::Read, |error| error, &mut check).unwrap();
     assert_eq!(rows, outcome.perceived + outcome.switches + 4 * 100);
 }
 

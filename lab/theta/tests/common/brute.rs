@@ -1,7 +1,7 @@
 //! The definitions of docs/theta.md word by word, without any thought of speed.
 
 use super::generator::Generated;
-use ffclock_theta::analysis::{Ratio, Stamping};
+use ffclock_theta::analysis::{Ratio, SwitchStamping};
 use ffclock_theta::record::{Event, SwitchEvent, SwitchRule};
 use ffclock_units::Counter;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,10 +59,10 @@ struct Facts<'a> {
     messages: Vec<Message>,
     /// Times of switches with those who switch.
     switches: BTreeMap<i64, Vec<SwitchEvent>>,
-    stamping: Stamping,
+    stamping: SwitchStamping,
 }
 
-fn facts(generated: &Generated, stamping: Stamping) -> Facts<'_> {
+fn facts(generated: &Generated, stamping: SwitchStamping) -> Facts<'_> {
     let correct = generated.run.correct();
     let (mut sends, mut perceptions) = (Sends::new(), Perceptions::new());
     for event in &generated.events {
@@ -88,7 +88,7 @@ fn facts(generated: &Generated, stamping: Stamping) -> Facts<'_> {
         if let Event::Switch(switch) = event {
             let stamp = time(generated, switch.process.0, switch.at);
             let sent = sends.get(&(switch.process.0, switch.to.0)).copied().unwrap_or(stamp);
-            let at = if stamping == Stamping::AfterBroadcast { stamp.max(sent) } else { stamp };
+            let at = if stamping == SwitchStamping::AfterBroadcast { stamp.max(sent) } else { stamp };
             switches.entry(at).or_default().push(*switch);
         }
     }
@@ -102,8 +102,8 @@ fn time(generated: &Generated, process: u32, counter: Counter) -> i64 {
 impl Facts<'_> {
     fn in_transit(&self, at: i64) -> impl Iterator<Item = &Message> {
         let sent = move |message: &&Message| match self.stamping {
-            Stamping::AfterBroadcast => message.sent <= at,
-            Stamping::BeforeBroadcast => message.sent < at,
+            SwitchStamping::AfterBroadcast => message.sent <= at,
+            SwitchStamping::BeforeBroadcast => message.sent < at,
         };
         self.messages.iter().filter(sent).filter(move |message| at < message.perceived)
     }
@@ -157,7 +157,7 @@ fn see(seen: &mut AtSwitches, longest: Option<i64>, relevant: i64) -> Ratio {
     ratio
 }
 
-pub fn truth(generated: &Generated, stamping: Stamping) -> Truth {
+pub fn truth(generated: &Generated, stamping: SwitchStamping) -> Truth {
     let facts = facts(generated, stamping);
     let delays = || facts.messages.iter().map(Message::delay);
     let mut truth = Truth {
@@ -201,7 +201,7 @@ pub fn truth(generated: &Generated, stamping: Stamping) -> Truth {
 /// Whether the message had been sent at that time.
 fn started_by(facts: &Facts<'_>, message: &Message, at: i64) -> bool {
     match facts.stamping {
-        Stamping::AfterBroadcast => message.sent <= at,
-        Stamping::BeforeBroadcast => message.sent < at,
+        SwitchStamping::AfterBroadcast => message.sent <= at,
+        SwitchStamping::BeforeBroadcast => message.sent < at,
     }
 }

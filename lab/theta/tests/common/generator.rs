@@ -1,8 +1,8 @@
 //! Random small runs of the repaired algorithm, with many equal times.
 
 use ffclock_theta::record::{
-    ClockSample, Event, Fault, FaultKind, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent,
-    SwitchRule, WayIn,
+    ClockSample, Event, FaultKind, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunFault,
+    RunHost, SwitchEvent, SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::cmp::Reverse;
@@ -71,7 +71,7 @@ impl Shape {
 /// A run with its log in memory; times are picoseconds, and the counter of each host shows them from an origin of its
 /// own.
 pub struct Generated {
-    pub run: Run,
+    pub run: RunDescription,
     pub events: Vec<Event>,
     pub clocks: Vec<ClockSample>,
     pub offsets: Vec<u64>,
@@ -119,9 +119,9 @@ pub fn generate(shape: Shape, random: &mut Random) -> Generated {
     Generated { run: run(&shape), clocks: clocks(&offsets), events, offsets }
 }
 
-fn run(shape: &Shape) -> Run {
+fn run(shape: &Shape) -> RunDescription {
     let n = shape.processes;
-    let byzantine = |process| Fault {
+    let byzantine = |process| RunFault {
         kind: FaultKind::TwoFaced,
         process: Some(ProcessId(process)),
         receiver: None,
@@ -129,15 +129,15 @@ fn run(shape: &Shape) -> Run {
         from_ps: None,
         until_ps: None,
     };
-    Run {
-        origin: Origin::Simulated,
+    RunDescription {
+        origin: LogOrigin::Simulated,
         form: RecordedForm::Repaired,
         processes: n,
         tolerated: shape.tolerated,
         delay_ps: shape.wait,
         delay_min_ps: 0,
         disorder_ps: shape.disorder,
-        hosts: (0..n).map(|host| Host { name: format!("h{host}"), counter: "simulated".to_owned() }).collect(),
+        hosts: (0..n).map(|host| RunHost { name: format!("h{host}"), counter: "simulated".to_owned() }).collect(),
         host_of: (0..n).map(HostId).collect(),
         faults: (n - shape.byzantine..n).map(byzantine).collect(),
         settings: BTreeMap::new(),

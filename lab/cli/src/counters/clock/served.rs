@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::lab::truth::{Truth, as_arguments};
-use crate::lab::worker::{Network, Rights, Task, Worker};
+use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights};
 use ffclock_counters::beside::BracketedReading;
-use ffclock_counters::clocks::packets::{Exchanged, Packets};
-use ffclock_counters::ways::Way;
+use ffclock_counters::clocks::packets::{Exchanged, RequestStream};
+use ffclock_counters::ways::CounterWay;
 use ffclock_sys::mono_now;
 use ffclock_units::{Period, Span};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -17,23 +17,23 @@ const PATIENCE: Span = Span::from_secs(5);
 /// The stream of requests, and the server that answers it.
 pub(super) struct Served {
     server: Worker,
-    packets: Packets,
+    packets: RequestStream,
     log: PathBuf,
 }
 
 impl Served {
     /// Starts the server and finds that it answers.
-    pub(super) fn begin(truth: &Truth, period: Period, ways: Vec<Way>) -> Result<Self, Failure> {
+    pub(super) fn begin(truth: &Truth, period: Period, ways: Vec<CounterWay>) -> Result<Self, Failure> {
         let address = free_address()?;
         let ourselves = std::env::current_exe()?.display().to_string();
         let listen = ["lab", "server", "--listen"].map(str::to_owned);
         let words = std::iter::once(ourselves).chain(listen).chain([address.to_string()]).chain(as_arguments(truth));
         let command: Vec<String> = words.collect();
         let log = std::env::temp_dir().join(format!("ffclock-counters-server-{}.log", std::process::id()));
-        let task = Task { name: "the server", command: &command, log: &log, rights: Rights::None };
-        let mut server = Worker::prepare(&task, Network::Shared)?;
+        let task = Task { name: "the server", command: &command, log: &log, rights: WorkerRights::None };
+        let mut server = Worker::prepare(&task, WorkerNetwork::Shared)?;
         server.release()?;
-        let mut served = Served { server, packets: Packets::connect(address, period, ways)?, log };
+        let mut served = Served { server, packets: RequestStream::connect(address, period, ways)?, log };
         served.wait_for_server()?;
         Ok(served)
     }
@@ -50,7 +50,7 @@ impl Served {
     }
 
     /// The stream of requests.
-    pub(super) fn packets(&self) -> &Packets {
+    pub(super) fn packets(&self) -> &RequestStream {
         &self.packets
     }
 

@@ -4,7 +4,7 @@ use ffclock_counters::latency::{Arrangement, Figures};
 
 /// A counter of the module against what it should cost at least.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Ratio {
+pub(super) struct CostRatio {
     /// What is compared.
     pub(super) what: String,
     /// What it costs, ns.
@@ -13,16 +13,16 @@ pub(super) struct Ratio {
     pub(super) parts_ns: f64,
 }
 
-impl Ratio {
+impl CostRatio {
     /// The comparison as a line of text.
     pub(super) fn line(&self) -> String {
-        let Ratio { what, ns, parts_ns } = self;
+        let CostRatio { what, ns, parts_ns } = self;
         format!("{what}: {:.2} ({ns:.0} ns to {parts_ns:.0} ns)", ns / parts_ns)
     }
 }
 
 /// The ioctl of each counter to an empty system call and the counter's own register, and its page to the vDSO.
-pub(super) fn ratios(figures: &[Figures]) -> Vec<Ratio> {
+pub(super) fn ratios(figures: &[Figures]) -> Vec<CostRatio> {
     let median = |counter: &str, access: &str, arrangement: Arrangement| {
         let is_it = |f: &&Figures| f.counter == counter && f.access == access && f.arrangement == arrangement;
         figures.iter().find(is_it).map(|found| found.ns.median)
@@ -37,11 +37,11 @@ pub(super) fn ratios(figures: &[Figures]) -> Vec<Ratio> {
     let ioctls = counters.iter().filter_map(|counter| {
         let register = median(counter, "kernel register", Arrangement::Kernel)?;
         let what = format!("{counter} ioctl to an empty system call and the register");
-        Some(Ratio { what, ns: back_to_back(counter, "ioctl")?, parts_ns: call? + register })
+        Some(CostRatio { what, ns: back_to_back(counter, "ioctl")?, parts_ns: call? + register })
     });
     let pages = counters.iter().filter_map(|counter| {
         let what = format!("{counter} page to the vDSO's monotonic-raw");
-        Some(Ratio { what, ns: back_to_back(counter, "page")?, parts_ns: vdso? })
+        Some(CostRatio { what, ns: back_to_back(counter, "page")?, parts_ns: vdso? })
     });
     ioctls.chain(pages).collect()
 }
@@ -66,7 +66,7 @@ mod tests {
             figures("module:hpet", "kernel register", Arrangement::Kernel, 500.0),
             figures("module:tsc", "page", back, 22.0),
         ];
-        let lines: Vec<String> = ratios(&measured).iter().map(Ratio::line).collect();
+        let lines: Vec<String> = ratios(&measured).iter().map(CostRatio::line).collect();
         assert_eq!(lines.len(), 2);
         assert!(lines[0].contains("module:hpet ioctl") && lines[0].contains("1.10 (660 ns to 600 ns)"), "{lines:?}");
         assert!(lines[1].contains("module:tsc page") && lines[1].contains("1.10"), "{lines:?}");

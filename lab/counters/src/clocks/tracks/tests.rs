@@ -50,7 +50,7 @@ fn exchanged(number: u64) -> Exchanged {
 
 #[test]
 fn a_clock_is_judged_by_the_known_time_after_the_warm_up() {
-    let ways = crate::ways::cpu_ways(1e9).into_iter().take(1).collect::<Vec<Way>>();
+    let ways = crate::ways::cpu_ways(1e9).into_iter().take(1).collect::<Vec<CounterWay>>();
     let mut tracks =
         Tracks::new(&ways, &[], truth(), Period::from_hertz(1e9).unwrap()).unwrap().after(Span::from_secs(30));
     let reading = |number| {
@@ -76,7 +76,7 @@ fn a_clock_is_judged_by_the_known_time_after_the_warm_up() {
 
 #[test]
 fn stamps_are_compared_with_those_nearest_to_the_wire() {
-    let ways = crate::ways::cpu_ways(1e9).into_iter().take(1).collect::<Vec<Way>>();
+    let ways = crate::ways::cpu_ways(1e9).into_iter().take(1).collect::<Vec<CounterWay>>();
     let period = Period::from_hertz(1e9).unwrap();
     let mut tracks = Tracks::new(&ways, &[], truth(), period).unwrap();
     (0..3).for_each(|number| drop(tracks.feed(1, 0.0, &exchanged(number))));

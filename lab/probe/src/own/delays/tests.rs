@@ -1,7 +1,7 @@
 //! Figures of packets that are made up: what they say, and what is not believed.
 
 use super::*;
-use ffclock_units::{ServerQuality, Span, Ticks};
+use ffclock_units::{Moment, ServerQuality, Span, Tai, Ticks};
 
 const US: i64 = 1_000;
 const SECOND: i64 = 1_000_000_000;
@@ -16,7 +16,7 @@ fn varied(number: i64, least: i64) -> i64 {
 }
 
 /// One exchange each second, the server 1 ms away: `least` [ns] lie between user space and the driver, and more.
-fn exchange(number: i64, least: EachWay<i64>) -> Joined {
+fn exchange(number: i64, least: EachWay<i64>) -> JoinedExchange {
     let begin = Counter::from_raw(1 << 40);
     let (out, back) = (varied(number, least.out), varied(number + 1, least.back));
     let sent = number * SECOND;
@@ -32,15 +32,15 @@ fn exchange(number: i64, least: EachWay<i64>) -> Joined {
         received: stamp(crossed.1 + back),
         server: ServerQuality::default(),
     };
-    Joined { exchange, crossed: Some(Crossed { out: at(crossed.0), back: at(crossed.1), is_certain: true }) }
+    JoinedExchange { exchange, crossed: Some(Crossed { out: at(crossed.0), back: at(crossed.1), is_certain: true }) }
 }
 
-fn exchanges(least: EachWay<i64>) -> Vec<Joined> {
+fn exchanges(least: EachWay<i64>) -> Vec<JoinedExchange> {
     (0..200).map(|number| exchange(number, least)).collect()
 }
 
-fn judged(joined: &[Joined]) -> HostDelays {
-    let look = Look { device: String::new(), is_calibrated: false, events_lost: 0, rows_unreadable: 0 };
+fn judged(joined: &[JoinedExchange]) -> HostDelays {
+    let look = BoundaryLook { device: String::new(), is_calibrated: false, events_lost: 0, rows_unreadable: 0 };
     HostDelays::of(joined, ghz(), look)
 }
 
@@ -89,7 +89,7 @@ fn the_smallest_delay_is_that_of_all_exchanges_and_the_clock_follows_the_certain
     // The fastest, right after another one.
     let fast = exchange(200, EachWay { out: 12 * US, back: 2 * US });
     let crossed = fast.crossed.map(|crossed| Crossed { is_certain: false, ..crossed });
-    joined.push(Joined { crossed, ..fast });
+    joined.push(JoinedExchange { crossed, ..fast });
     let own = judged(&joined);
     let EachWay { out, .. } = own.least_ns.unwrap();
     assert!((12_000.0..16_100.0).contains(&out.min), "{out:?}");
@@ -102,16 +102,16 @@ fn the_smallest_delay_is_that_of_all_exchanges_and_the_clock_follows_the_certain
 #[test]
 fn the_commonest_location_counts_and_the_others_are_left_out() {
     let mut joined = exchanges(EachWay { out: 40 * US, back: 5 * US });
-    for Joined { exchange: first, .. } in &mut joined[..5] {
+    for JoinedExchange { exchange: first, .. } in &mut joined[..5] {
         first.sent.location = StampLocation::Kernel;
         first.received.location = StampLocation::Kernel;
     }
-    for Joined { exchange: mixed, .. } in &mut joined[5..12] {
+    for JoinedExchange { exchange: mixed, .. } in &mut joined[5..12] {
         mixed.received.location = StampLocation::Kernel;
     }
     let own = judged(&joined);
     assert_eq!((own.location, own.exchanges(), own.counts.exchanges), (Taken::User, 188, 12));
-    for Joined { exchange: one, .. } in &mut joined[..150] {
+    for JoinedExchange { exchange: one, .. } in &mut joined[..150] {
         one.sent.location = StampLocation::Kernel;
         one.received.location = StampLocation::Kernel;
     }

@@ -7,7 +7,7 @@ const ETHERNET: u32 = 2;
 const LOOPBACK: u32 = 1;
 const PORT: u16 = 123;
 /// A tick is a nanosecond.
-const SCALE: Scale = Scale { ticks_per_us: 1e3 };
+const SCALE: TickScale = TickScale { ticks_per_us: 1e3 };
 
 fn copy(passed: Direction, device: u32, id: u16, ports: [u16; 2]) -> Copy {
     let bytes = packet(id, ports, &[id as u8; 48]);
@@ -23,12 +23,12 @@ fn swapped(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn event(ticks: u64, what: What, buffer: u64) -> Event {
-    Event { counter: Counter::from_raw(ticks), what, buffer, device: ETHERNET, thread: 77 }
+fn event(ticks: u64, what: What, buffer: u64) -> KernelEvent {
+    KernelEvent { counter: Counter::from_raw(ticks), what, buffer, device: ETHERNET, thread: 77 }
 }
 
-fn run(copies: &[(i64, Copy)], events: &[Event], role: Role) -> Found {
-    let timed = Timed::of(events, Counter::from_raw(0));
+fn run(copies: &[(i64, Copy)], events: &[KernelEvent], role: Role) -> Found {
+    let timed = TimedEvents::of(events, Counter::from_raw(0));
     let whose = Whose { port: PORT, role, loopback: LOOPBACK };
     Matching::new(SCALE, &timed).run(copies, &whose, WatchCounts::default())
 }
@@ -40,7 +40,7 @@ fn at(found: &Found, packet: usize, site: Site) -> Option<i64> {
 const RECEIVES: What = What::Receives { with_stamps: true, error_queue: false };
 
 /// A request that goes out at `begin` and its reply.
-fn exchange(begin: u64, buffer: u64) -> Vec<Event> {
+fn exchange(begin: u64, buffer: u64) -> Vec<KernelEvent> {
     vec![
         event(begin, What::Sends, 0),
         event(begin + 4_000, What::Queued, buffer),
@@ -55,7 +55,7 @@ fn exchange(begin: u64, buffer: u64) -> Vec<Event> {
 
 #[test]
 fn an_exchange_of_a_client_is_one_row_with_all_its_stamps() {
-    let mut events: Vec<Event> = exchange(1_000_000, 0xa0).into_iter().chain(exchange(9_000_000, 0xa0)).collect();
+    let mut events: Vec<KernelEvent> = exchange(1_000_000, 0xa0).into_iter().chain(exchange(9_000_000, 0xa0)).collect();
     // Buffers of one CPU come after those of another.
     events.reverse();
     let copies = [
@@ -173,7 +173,7 @@ fn what_is_read_from_the_error_queue_did_not_come() {
 #[test]
 fn the_thread_that_queues_a_packet_is_its_sender() {
     let copies = [(1_005_000, copy(Direction::Outgoing, ETHERNET, 1, [4000, PORT]))];
-    let timed = Timed::of(&exchange(1_000_000, 0xa0), Counter::from_raw(0));
+    let timed = TimedEvents::of(&exchange(1_000_000, 0xa0), Counter::from_raw(0));
     let whose = Whose { port: PORT, role: Role::Client, loopback: LOOPBACK };
     assert_eq!(Matching::new(SCALE, &timed).sender(&copies, &whose), Some(77));
     assert_eq!(Matching::new(SCALE, &timed).sender(&[], &whose), None);

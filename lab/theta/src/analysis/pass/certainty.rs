@@ -1,7 +1,7 @@
 //! What a pass over a part of a log knows of the part that it has not read.
 
 use crate::analysis::options::TimeRange;
-use crate::analysis::tally::Tally;
+use crate::analysis::tally::PassTally;
 
 /// Where a shard was cut out of its log.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ impl Certainty {
     }
 
     /// Whether the tally is that of a single pass over the whole log.
-    pub(in crate::analysis) fn is_enough(&self, tally: &Tally, edges: Edges, range: TimeRange) -> bool {
+    pub(in crate::analysis) fn is_enough(&self, tally: &PassTally, edges: Edges, range: TimeRange) -> bool {
         let counts = &tally.counts;
         let settled = self.settled_ps.is_some_and(|settled| settled <= range.after_ps);
         let begins_well = settled && self.unsent_ps.is_none_or(|unsent| unsent <= range.after_ps);

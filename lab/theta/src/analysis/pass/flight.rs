@@ -3,7 +3,7 @@
 use super::in_transit::InTransit;
 use super::rules::Rules;
 use crate::analysis::options::{DelayMode, ThetaMode};
-use crate::analysis::tally::{Tally, smaller};
+use crate::analysis::tally::{PassTally, smaller};
 use crate::analysis::window::{NEVER, RoundMessages};
 use crate::record::ProcessId;
 
@@ -17,7 +17,7 @@ pub(super) struct Flight<'a> {
 
 /// One message: its receiver, and when it was perceived, or [`NEVER`].
 #[derive(Clone, Copy)]
-struct Arrival {
+struct MessageArrival {
     receiver: usize,
     end_ps: i64,
 }
@@ -25,12 +25,12 @@ struct Arrival {
 impl Flight<'_> {
     /// Counts the messages. The time at which the last of them was perceived.
     #[inline]
-    pub(super) fn count(&self, tally: &mut Tally, transit: &mut InTransit) -> Option<i64> {
+    pub(super) fn count(&self, tally: &mut PassTally, transit: &mut InTransit) -> Option<i64> {
         if let Some(last) = self.count_at_once(tally) { Some(last) } else { self.count_each(tally, transit) }
     }
 
     /// Counts all messages together where only the shortest and the longest delay matter and nothing is wrong.
-    fn count_at_once(&self, tally: &mut Tally) -> Option<i64> {
+    fn count_at_once(&self, tally: &mut PassTally) -> Option<i64> {
         let (options, at) = (&self.rules.options, self.at_ps);
         if options.theta == ThetaMode::Compute || options.delays == DelayMode::Histograms {
             return None;
@@ -55,13 +55,13 @@ impl Flight<'_> {
     }
 
     /// Counts the messages one by one.
-    fn count_each(&self, tally: &mut Tally, transit: &mut InTransit) -> Option<i64> {
+    fn count_each(&self, tally: &mut PassTally, transit: &mut InTransit) -> Option<i64> {
         let mut last = None;
         for (receiver, &end_ps) in self.messages.perceived(self.sender).iter().enumerate() {
             if !self.rules.listens[receiver] {
                 continue;
             }
-            let arrival = Arrival { receiver, end_ps };
+            let arrival = MessageArrival { receiver, end_ps };
             if end_ps > self.at_ps {
                 last = last.max(Some(end_ps));
                 self.follow(arrival, tally, transit);
@@ -73,12 +73,12 @@ impl Flight<'_> {
         last
     }
 
-    fn delay_ps(&self, arrival: Arrival) -> i64 {
+    fn delay_ps(&self, arrival: MessageArrival) -> i64 {
         arrival.end_ps.saturating_sub(self.at_ps)
     }
 
     /// A message with a positive delay.
-    fn follow(&self, arrival: Arrival, tally: &mut Tally, transit: &mut InTransit) {
+    fn follow(&self, arrival: MessageArrival, tally: &mut PassTally, transit: &mut InTransit) {
         let (delay, end_ps) = (self.delay_ps(arrival), arrival.end_ps);
         if self.rules.options.theta == ThetaMode::Compute {
             transit.send_message(delay, end_ps);
@@ -89,7 +89,7 @@ impl Flight<'_> {
         }
     }
 
-    fn count_message(&self, arrival: Arrival, tally: &mut Tally) {
+    fn count_message(&self, arrival: MessageArrival, tally: &mut PassTally) {
         let delay_ps = self.delay_ps(arrival);
         if arrival.end_ps == NEVER {
             tally.counts.unperceived += 1;

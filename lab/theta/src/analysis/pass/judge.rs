@@ -2,13 +2,13 @@
 
 use super::rules::Rules;
 use super::timeline::TimedSwitch;
-use crate::analysis::tally::{Conformance, Tally};
+use crate::analysis::tally::{Conformance, PassTally};
 use crate::analysis::window::{NEVER, RoundWindow, Times};
 use crate::record::{RecordedForm, SwitchRule};
 
 /// Judges switches in the order of time.
 #[derive(Default)]
-pub(super) struct Judge {
+pub(super) struct SwitchJudge {
     /// The highest round that any correct process has reached.
     frontier: u64,
     /// Memory for the delays of one switch.
@@ -39,7 +39,7 @@ struct RuleCheck {
     is_proven: bool,
 }
 
-impl Judge {
+impl SwitchJudge {
     /// The first of the switches that leads to a round no correct process had reached before.
     pub(super) fn leader(&self, switches: &[TimedSwitch]) -> Option<TimedSwitch> {
         switches.iter().find(|switch| switch.to > self.frontier).copied()
@@ -57,7 +57,7 @@ impl Judge {
         switch: &TimedSwitch,
         at_ps: i64,
         evidence: &SwitchEvidence<'_>,
-        tally: &mut Tally,
+        tally: &mut PassTally,
     ) -> Option<i64> {
         let rules = evidence.rules;
         let in_range = rules.counts(at_ps);

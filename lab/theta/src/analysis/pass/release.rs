@@ -3,10 +3,10 @@
 use super::flight::Flight;
 use super::judge::SwitchEvidence;
 use super::timeline::{Broadcast, Next, TimedSwitch};
-use super::{Certainty, Pass};
+use super::{Certainty, LogPass};
 use crate::analysis::options::ThetaMode;
 use crate::analysis::ratio::Ratio;
-use crate::analysis::tally::{JudgedSwitch, Peak, Tally, keep_larger};
+use crate::analysis::tally::{JudgedSwitch, PassTally, Peak, keep_larger};
 use crate::analysis::window::NEVER;
 use crate::record::{ProcessId, Round};
 
@@ -30,14 +30,14 @@ struct Together {
     leader: Option<TimedSwitch>,
 }
 
-impl Pass {
+impl LogPass {
     /// Ends the pass: messages that are outstanding count as unperceived.
-    pub fn finish(self) -> Tally {
+    pub fn finish(self) -> PassTally {
         self.finish_shard().0
     }
 
     /// The same, with what the pass knows of the part of the log that it has not read.
-    pub(in crate::analysis) fn finish_shard(mut self) -> (Tally, Certainty) {
+    pub(in crate::analysis) fn finish_shard(mut self) -> (PassTally, Certainty) {
         while let Some(process) = self.positions.holder() {
             self.release_held(process, i64::MIN);
         }

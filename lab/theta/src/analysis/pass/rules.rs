@@ -1,9 +1,9 @@
 //! What a pass knows of its run before it reads an event.
 
-use crate::analysis::options::{DelayMode, Options, Stamping};
-use crate::analysis::tally::{Conformance, DelayHistograms, EventCounts, SwitchTally, Tally, Unsent};
+use crate::analysis::options::{DelayMode, Options, SwitchStamping};
+use crate::analysis::tally::{Conformance, DelayHistograms, EventCounts, PassTally, SwitchTally, Unsent};
 use crate::analysis::window::RoundWindow;
-use crate::record::{Origin, RecordedForm, Run, SwitchRule};
+use crate::record::{LogOrigin, RecordedForm, RunDescription, SwitchRule};
 use ffclock_statistics::EvenHistogram;
 
 /// The window of rounds never takes more memory than this.
@@ -12,7 +12,7 @@ const WINDOW_BYTES_MAX: u64 = 1 << 30;
 /// The run and the options. Nothing of it changes during the pass.
 pub(super) struct Rules {
     pub(super) options: Options,
-    pub(super) origin: Origin,
+    pub(super) origin: LogOrigin,
     pub(super) form: RecordedForm,
     pub(super) correct: Vec<bool>,
     /// Which processes perceive messages: correct ones; in an imported log only the client, process 0.
@@ -27,9 +27,10 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn new(run: &Run, options: Options) -> Self {
+    pub(super) fn new(run: &RunDescription, options: Options) -> Self {
         let correct = run.correct();
-        let listens = |(process, &correct): (usize, &bool)| correct && (run.origin != Origin::Imported || process == 0);
+        let listens =
+            |(process, &correct): (usize, &bool)| correct && (run.origin != LogOrigin::Imported || process == 0);
         let listens: Vec<bool> = correct.iter().enumerate().map(listens).collect();
         Rules {
             options,
@@ -56,13 +57,13 @@ impl Rules {
     }
 
     pub(super) fn is_imported(&self) -> bool {
-        self.origin == Origin::Imported
+        self.origin == LogOrigin::Imported
     }
 
     /// Whether a switch lies after the broadcast of its round. The client of an imported log has no broadcast of its
     /// own.
     pub(super) fn stamps_after_broadcast(&self) -> bool {
-        self.options.stamping == Stamping::AfterBroadcast && !self.is_imported()
+        self.options.stamping == SwitchStamping::AfterBroadcast && !self.is_imported()
     }
 
     /// How many senders a rule needs.
@@ -80,13 +81,13 @@ impl Rules {
     }
 
     /// An empty tally.
-    pub(super) fn tally(&self) -> Tally {
+    pub(super) fn tally(&self) -> PassTally {
         let options = &self.options;
         let ranks = if options.delays == DelayMode::Histograms { self.advance_threshold } else { 0 };
         let delays = EvenHistogram::new(options.delay_bin_ps);
         let delays = DelayHistograms { all: delays.clone(), by_rank: vec![delays; ranks] };
         let correct = self.correct.iter().filter(|&&correct| correct).count() as u64;
-        Tally {
+        PassTally {
             counts: EventCounts::default(),
             delay_max_ps: None,
             delay_min_ps: None,

@@ -1,6 +1,6 @@
 //! Broadcasts and switches that have been read, in the order of time.
 
-use crate::analysis::options::Stamping;
+use crate::analysis::options::SwitchStamping;
 use crate::analysis::pending::Pending;
 use crate::record::SwitchRule;
 
@@ -50,12 +50,12 @@ impl Timeline {
 
     /// What comes first. Of a broadcast and a switch at the same time, the stamping decides.
     #[inline]
-    pub(super) fn next(&self, stamping: Stamping) -> Option<Next> {
+    pub(super) fn next(&self, stamping: SwitchStamping) -> Option<Next> {
         let broadcast = self.broadcasts.first().map(|&(at_ps, broadcast)| Next::Broadcast { at_ps, broadcast });
         let Some(&(switched_ps, _)) = self.switches.first() else { return broadcast };
         let comes_first = self.broadcasts.first().is_some_and(|&(sent_ps, _)| match stamping {
-            Stamping::AfterBroadcast => sent_ps <= switched_ps,
-            Stamping::BeforeBroadcast => sent_ps < switched_ps,
+            SwitchStamping::AfterBroadcast => sent_ps <= switched_ps,
+            SwitchStamping::BeforeBroadcast => sent_ps < switched_ps,
         });
         if comes_first { broadcast } else { Some(Next::Switches { at_ps: switched_ps }) }
     }
@@ -99,14 +99,14 @@ mod tests {
     #[test]
     fn the_stamping_decides_between_equal_times() {
         let mut timeline = Timeline::default();
-        assert_eq!(timeline.next(Stamping::AfterBroadcast), None);
+        assert_eq!(timeline.next(SwitchStamping::AfterBroadcast), None);
         let broadcast = Broadcast { sender: 0, round: 2, first_of_process: false };
         timeline.insert_broadcast(7, broadcast);
         timeline.insert_switch(7, switch(0, 7));
-        assert_eq!(timeline.next(Stamping::AfterBroadcast), Some(Next::Broadcast { at_ps: 7, broadcast }));
-        assert_eq!(timeline.next(Stamping::BeforeBroadcast), Some(Next::Switches { at_ps: 7 }));
+        assert_eq!(timeline.next(SwitchStamping::AfterBroadcast), Some(Next::Broadcast { at_ps: 7, broadcast }));
+        assert_eq!(timeline.next(SwitchStamping::BeforeBroadcast), Some(Next::Switches { at_ps: 7 }));
         timeline.insert_switch(6, switch(1, 6));
-        assert_eq!(timeline.next(Stamping::AfterBroadcast), Some(Next::Switches { at_ps: 6 }));
+        assert_eq!(timeline.next(SwitchStamping::AfterBroadcast), Some(Next::Switches { at_ps: 6 }));
         assert_eq!(timeline.first_ps(), Some(6));
     }
 

@@ -1,0 +1,79 @@
+//! What the log and the record say about servers, and about a page that others damage.
+
+use super::*;
+use std::os::unix::fs::FileExt;
+
+#[test]
+fn a_refused_reply_has_a_row_too() {
+    let (mut case, _) = one_server("refused-rows", "record = \"DIRECTORY/record\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    case.servers[0].behave(|behaviour| behaviour.stratum = 16);
+    case.run_until("refused replies", |status| status.sources[0].rejected.iter().any(|(_, count)| *count >= 3));
+    case.servers[0].behave(|behaviour| behaviour.stratum = 1);
+    let before = used(&case.keeper.status());
+    case.run_until("exchanges again", |status| used(status) >= before + 2);
+    case.keeper.stop();
+    let rows: Vec<_> = TraceReader::open(&case.recorded()[0]).unwrap().map(Result::unwrap).collect();
+    assert!(rows.iter().filter(|row| row.exchange.is_none()).count() >= 3);
+    let first = rows[0].sequence;
+    let sequences: Vec<u64> = rows.iter().map(|row| row.sequence).collect();
+    assert_eq!(sequences, (first..first + rows.len() as u64).collect::<Vec<_>>(), "no request without a row");
+}
+
+#[test]
+fn a_contradiction_is_reported_when_it_begins_and_when_it_ends() {
+    let (mut case, _) = one_server("contradiction", "counter = \"tsc\"");
+    case.run_until("some exchanges", |status| used(status) >= 8);
+    case.servers[0].behave(|behaviour| behaviour.lie = Span::from_millis(50));
+    let begins = "contradicts what it said before: not believed";
+    let before = used(&case.keeper.status());
+    let status = case.run_until("five of them", |status| status.sources[0].exchanges >= before + 5);
+    assert!(has_event(&status, begins));
+    case.servers[0].behave(|behaviour| behaviour.lie = Span::ZERO);
+    let status = case.run_until("its end", |status| has_event(status, "no longer contradicts what it said before"));
+    assert!(has_event(&status, "exchanges were not believed"));
+    assert_eq!(status.events.iter().filter(|event| event.text.contains(begins)).count(), 1);
+}
+
+/// The classic estimator inside the learned one ends its warm-up minutes later.
+#[test]
+fn the_end_of_the_warm_up_is_that_of_the_status() {
+    let (mut case, _) = one_server("warm", "counter = \"tsc\"");
+    let is_synchronised =
+        |status: &StatusReport| status.clock.as_ref().is_some_and(|clock| clock.status == Status::Synchronised);
+    let is_reported = |status: &StatusReport| has_event(status, "warm-up is over");
+    let status = case.run_until("one of the two", |status| is_synchronised(status) || is_reported(status));
+    assert!(is_synchronised(&status) && is_reported(&status), "{status:?}");
+}
+
+#[test]
+fn the_log_has_the_last_word_about_a_leap_second() {
+    let (mut case, _) = before_midnight("last-word", 1, 5 * 86_400);
+    case.run_exchanges();
+    for leap in [LeapIndicator::Insert, LeapIndicator::Delete] {
+        case.announce(0, leap);
+        case.run_exchanges();
+    }
+    assert_eq!(case.leap_step().after, 36);
+    let status = case.keeper.status();
+    assert!(has_event(&status, "a leap second is announced: +1 s before 2027-07-01 00:00:00 UTC"));
+    assert!(!has_event(&status, "-1 s before"), "within the same minute");
+    case.keeper.context.journal.set_now(ffclock_sys::mono_now() + Span::from_secs(61));
+    case.keeper.publish();
+    assert!(has_event(&case.keeper.status(), "a leap second is announced: -1 s before 2027-07-01 00:00:00 UTC"));
+}
+
+#[test]
+fn a_damaged_header_is_written_again() {
+    let (mut case, _) = one_server("header", "counter = \"tsc\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    let boot = BootId::parse(&ffclock_counter::boot_id());
+    let page = case.page();
+    let file = std::fs::File::options().write(true).open(case.directory.join("page")).unwrap();
+    file.write_all_at(&[0xa5; 64], 0).unwrap();
+    assert!(Reader::new(page.words()).check_header(boot).is_err());
+    case.turn();
+    assert_eq!(Reader::new(page.words()).check_header(boot), Ok(()));
+    assert!(case.reading().is_ok());
+    assert!(has_event(&case.keeper.status(), "the page's header was damaged"));
+}

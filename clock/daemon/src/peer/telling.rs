@@ -1,0 +1,65 @@
+//! What is said about the exchanges with a server. A state that lasts is reported when it begins and when it ends, and
+//! not over and over in between.
+
+use super::{Context, Peer};
+use crate::journal::{Entry, Weight};
+use crate::wording;
+use ffclock_estimator::{Estimator, Outcome, Verdict};
+use ffclock_units::Status;
+
+/// What was said of the present estimator.
+#[derive(Default)]
+pub(super) struct Reported {
+    /// The exchanges that were not believed since the server began to contradict itself.
+    disbelieved: u64,
+    /// Whether that was reported, so that its end is worth telling.
+    is_contradiction: bool,
+    /// Whether the end of the warm-up was reported.
+    is_warm: bool,
+}
+
+impl Peer {
+    /// Tells what the estimator made of an exchange.
+    pub(super) fn tell(&mut self, outcome: &Outcome, context: &mut Context) {
+        for event in outcome.events.iter() {
+            let Some(text) = wording::notable(event) else { continue };
+            let detail = wording::figure(event, &self.estimator.summary());
+            self.log(context, Weight::Notice, text, &detail);
+        }
+        match (outcome.verdict, wording::unused(outcome.verdict)) {
+            (Verdict::Contradiction, Some(text)) => self.tell_contradiction(text, context),
+            (_, Some(text)) => self.log(context, Weight::Warning, text, ""),
+            (_, None) => self.tell_agreement(context),
+        }
+        self.tell_warmth(context);
+    }
+
+    fn tell_contradiction(&mut self, kind: &'static str, context: &mut Context) {
+        self.reported.disbelieved += 1;
+        if !self.reported.is_contradiction {
+            let entry = Entry { weight: Weight::Warning, source: Some(&self.name), kind, detail: "" };
+            self.reported.is_contradiction = context.journal.log_state(&entry);
+        }
+    }
+
+    fn tell_agreement(&mut self, context: &mut Context) {
+        if self.reported.is_contradiction {
+            let detail = format!("{} exchanges were not believed", self.reported.disbelieved);
+            let kind = "the server no longer contradicts what it said before";
+            let entry = Entry { weight: Weight::Notice, source: Some(&self.name), kind, detail: &detail };
+            if !context.journal.log_state(&entry) {
+                return;
+            }
+        }
+        (self.reported.is_contradiction, self.reported.disbelieved) = (false, 0);
+    }
+
+    /// The status is what users see: the estimators' own ends of their warm-ups are earlier or later.
+    fn tell_warmth(&mut self, context: &mut Context) {
+        let is_warm = self.estimator.estimate().is_some_and(|estimate| estimate.status == Status::Synchronised);
+        if is_warm && !self.reported.is_warm {
+            self.reported.is_warm = true;
+            self.log(context, Weight::Notice, "warm-up is over", "");
+        }
+    }
+}
