@@ -142,10 +142,11 @@ impl Filter {
         let set = ModelSet { servers, models: model::models(&config), families };
         let nothing = Begin { server: 0, theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
         let bank = Bank::begin(&nothing, &set);
+        let half_asymmetry = 0.5 * classic.asymmetry.as_seconds() / MICRO;
         Filter {
-            half_asymmetry: 0.5 * classic.asymmetry.as_seconds() / MICRO,
+            half_asymmetry,
             step_patience: classic.step_patience.as_seconds(),
-            paths: (0..servers).map(|_| ServerPath::new(&config)).collect(),
+            paths: (0..servers).map(|_| ServerPath::new(&config, half_asymmetry)).collect(),
             recent: Recent::new(&set),
             now: None,
             ahead: 0.0,
@@ -168,7 +169,7 @@ impl Filter {
         let mut before: Vec<Option<ServerPath>> = self.paths.drain(..).map(Some).collect();
         let mut path = |origin: &Option<usize>| {
             let known = origin.and_then(|origin| before.get_mut(origin)?.take());
-            known.unwrap_or_else(|| ServerPath::new(&self.config))
+            known.unwrap_or_else(|| ServerPath::new(&self.config, self.half_asymmetry))
         };
         self.paths = origins.iter().map(&mut path).collect();
     }
@@ -190,6 +191,11 @@ impl Filter {
         self.paths.iter_mut().for_each(ServerPath::leave);
     }
 
+    /// The stated asymmetry of a server's path is that of a filter of this server alone.
+    pub fn adopt_asymmetry(&mut self, server: usize, own: &Filter) {
+        self.paths[server].half_asymmetry = own.half_asymmetry;
+    }
+
     /// Whether no other server has a part in the clock.
     fn is_alone(&self, server: usize) -> bool {
         self.paths.iter().enumerate().all(|(other, path)| other == server || !path.has_joined())
@@ -201,7 +207,7 @@ impl Filter {
         self.revisions = Revisions::default();
         let point = self.now.map(|now| now.frame.place(input.exchange));
         let offset = self.now.zip(point).map_or(f64::NAN, |(now, point)| {
-            now.blend.rate * MICRO * point.middle - (point.height() - self.half_asymmetry * MICRO)
+            now.blend.rate * MICRO * point.middle - (point.height() - self.paths[input.server].half_asymmetry * MICRO)
         });
         if self.is_alone(input.server) {
             let is_young = self.now.is_some_and(|now| now.past < YOUNG);
@@ -232,6 +238,6 @@ impl Filter {
 
     /// Where a filter begins with an exchange, given what is known of the rate.
     pub fn begin_at(&self, server: usize, point: &Point, prior: Slope) -> Begin {
-        Begin::at(server, point, self.half_asymmetry, prior)
+        Begin::at(server, point, self.paths[server].half_asymmetry, prior)
     }
 }

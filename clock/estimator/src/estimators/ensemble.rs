@@ -115,8 +115,8 @@ impl Ensemble {
         &self.members
     }
 
-    /// Takes an exchange that the server's own estimator has just taken, with the outcome that it had there. Returns
-    /// what happened here.
+    /// Takes an exchange that the server's own estimator has just taken. Returns what happened here. The weights of the
+    /// servers' times follow with the next [`Ensemble::believe`].
     pub fn update(&mut self, server: usize, exchange: &Exchange, own: &Learned) -> Outcome {
         let outcome = *own.last();
         let Some(member) = self.members.get(server).filter(|_| outcome.verdict == Verdict::Used) else {
@@ -125,12 +125,12 @@ impl Ensemble {
         let counts = member.is_believed && !member.is_suspect;
         let evident = if counts { Evident::All } else { Evident::OwnFloors };
         self.claims[server] = exchange.server.root_distance.as_seconds();
+        self.filter.adopt_asymmetry(server, own.filter());
         let measured = self.filter.measure(&own.input(server, exchange, evident));
-        self.weigh();
         Outcome { events: measured.events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
     }
 
-    /// The vote of the servers believes this one, or does not. The published time follows at once.
+    /// The servers' vote, by server. The weights of their times and the published time follow at once.
     pub fn believe(&mut self, beliefs: impl IntoIterator<Item = bool>) {
         for (member, is_believed) in self.members.iter_mut().zip(beliefs) {
             member.is_believed = is_believed;

@@ -19,6 +19,8 @@ pub struct ServerPath {
     /// Since its last exchange, s.
     pub silence: f64,
     time: ServerTime,
+    /// Half of how much longer the way to the server is said to be than the way back, us.
+    pub half_asymmetry: f64,
     /// Its weight in the published time.
     pub weight: f64,
     /// Its floors still show the server's time: none has moved since they began.
@@ -35,7 +37,7 @@ pub struct ServerTime {
 }
 
 impl ServerPath {
-    pub fn new(config: &LearnedConfig) -> Self {
+    pub fn new(config: &LearnedConfig, half_asymmetry: f64) -> Self {
         let learning = Learning::new(config);
         ServerPath {
             reinitialisation: Reinitialisation::new(&learning, config),
@@ -45,6 +47,7 @@ impl ServerPath {
             exchanges: 0,
             silence: 0.0,
             time: ServerTime::default(),
+            half_asymmetry,
             weight: 0.0,
             follows_floors: false,
         }
@@ -95,9 +98,9 @@ impl ServerPath {
     }
 
     /// Takes over what the floors show, as long as they show the server's time.
-    pub fn follow(&mut self, floors: &FloorBlend, half_asymmetry: f64) {
+    pub fn follow(&mut self, floors: &FloorBlend) {
         if self.follows_floors {
-            self.time = ServerTime { ahead: floors.ahead - half_asymmetry, variance: floors.variance };
+            self.time = ServerTime { ahead: floors.ahead - self.half_asymmetry, variance: floors.variance };
         }
     }
 

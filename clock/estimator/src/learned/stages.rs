@@ -354,7 +354,7 @@ impl Filter {
             return;
         }
         for (server, path) in self.paths.iter_mut().enumerate().filter(|(_, path)| path.has_joined()) {
-            path.follow(&self.bank.floors(&self.set, server), self.half_asymmetry);
+            path.follow(&self.bank.floors(&self.set, server));
         }
     }
 }
