@@ -21,7 +21,8 @@ pub(crate) use steered::DisciplinedByMany;
 use crate::clock::{Read, Timekeeper};
 use ffclock_units::{Bound, Counter, Estimate, Exchange, Span};
 
-/// The names of the clocks of several servers: the daemon's, its rivals, and the one that all servers make together.
+/// The names of the clocks of several servers: that of the selected server, the rivals, and the daemon's, which all
+/// servers make together.
 pub const ENSEMBLES: [&str; 4] = ["elected", "ntpd", "chrony", "joint"];
 
 /// What a clock thinks of a server.

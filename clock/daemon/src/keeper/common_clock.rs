@@ -4,7 +4,7 @@ use super::Keeper;
 use crate::peer::Peer;
 use crate::selection::{Candidate, carried};
 use ffclock_control::protocol::QuorumReport;
-use ffclock_estimator::{Ensemble, LearnedConfig, MOST_SERVERS, Unheard, Voter, growth_beside, vote};
+use ffclock_estimator::{Ensemble, EnsembleMember, LearnedConfig, MOST_SERVERS, Unheard, Voter, growth_beside, vote};
 use ffclock_units::{Estimate, GrowingBound, Status};
 
 impl Keeper<'_> {
@@ -88,6 +88,11 @@ impl Keeper<'_> {
         }
         let rest: Vec<Voter> = candidates.iter().filter(|one| !is_suspect(one)).map(Candidate::voter).collect();
         Some(vote(&rest, Unheard::default(), &self.election.rules().rules())?.bounds(clock, &rest).believed)
+    }
+
+    /// A server's part in the common clock, if there is one.
+    pub(super) fn member(&self, server: usize) -> Option<&EnsembleMember> {
+        self.context.ensemble.as_ref()?.members().get(server)
     }
 
     fn may_be_believed(&self, server: usize) -> bool {

@@ -1,4 +1,4 @@
-//! The daemon's clock of several servers: an estimator for each, a vote with their proven intervals, and of the
+//! The clock of the selected server: an estimator for each, a vote with their proven intervals, and of the
 //! truechimers the estimate with the smallest bound.
 //!
 //! The vote is the product's own (`ffclock_estimator::beliefs`). What follows from it repeats the rules of the daemon
