@@ -25,7 +25,7 @@ function __fish_ffclock_using_subcommand
 end
 
 complete -c ffclock -n "__fish_ffclock_needs_command" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_needs_command" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_needs_command" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_needs_command" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_needs_command" -s V -l version -d 'Print version'
@@ -35,7 +35,7 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "elapsed" -d 'Measur
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "status" -d 'Show the state of the daemon and its clock'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sources" -d 'Show the servers and how each is doing'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "wait" -d 'Wait until the clock is synchronised, or its bound small enough'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "reload" -d 'Have the daemon read its configuration again'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
@@ -44,42 +44,42 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l at -d 'Show the 
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l count -d 'How many readings to print' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l interval -d 'How long to wait between two readings' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l tai -d 'Show International Atomic Time instead of UTC'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l output -d 'Write the figure for a command to this file instead of standard error' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand status" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand status" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand status" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand status" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand status" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l why -d 'Show for each server whether it is believed, and why'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l interval -d 'How long to wait between two looks' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l count -d 'Stop after this many looks' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l bound -d 'Wait until the bound is at most this, whether warmed up or not; without it, until the clock is synchronised' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l timeout -d 'How long to wait at most' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "now" -d 'Show the time with its bound'
@@ -88,6 +88,6 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "status" -d 'Show the state of the daemon and its clock'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "sources" -d 'Show the servers and how each is doing'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "wait" -d 'Wait until the clock is synchronised, or its bound small enough'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "reload" -d 'Have the daemon read its configuration again'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
