@@ -135,8 +135,8 @@ struct Now {
 }
 
 impl Filter {
-    /// A filter of `servers` without history. `classic` holds the options of the paths and the servers; `nominal` is the
-    /// period that the counter is sold with.
+    /// A filter of `servers` without history. `classic` holds the options of the paths and the servers; `nominal` is
+    /// the period that the counter is sold with.
     pub fn new(config: LearnedConfig, classic: &ClassicConfig, nominal: Period, servers: usize) -> Self {
         let families = [config.edges || !config.humps, config.humps];
         let set = ModelSet { servers, models: model::models(&config), families };

@@ -121,8 +121,8 @@ pub struct Estimate {
     pub uncertainty: StandardUncertainty,
     /// How fast `uncertainty` grows away from `counter`.
     pub uncertainty_growth: GrowthRate,
-    /// The largest possible error at `counter`, as long as the claims that it rests on are true (the server's own, or, of
-    /// several servers, those of the believed ones) and the counter's rate moves no more than was assumed (`wander`,
+    /// The largest possible error at `counter`, as long as the claims that it rests on are true (the server's own, or,
+    /// of several servers, those of the believed ones) and the counter's rate moves no more than was assumed (`wander`,
     /// `nominal_error`).
     pub bound: Bound,
     /// How fast `bound` grows away from `counter`. Before `counter` that holds as long as the mean rate between the two

@@ -1,8 +1,8 @@
 //! One clock from several servers: the learned filter with one oscillator and a pair of floors per server.
 //!
-//! Each server keeps its own estimator, whose guard lets its exchanges in and proves an interval. What is let in is also
-//! measured here, where only the paths differ: the oscillator is one. A change of the believed servers moves the clock
-//! by what their times differ, which the filter knows already. docs/algorithm/ensemble.md has the equations.
+//! Each server keeps its own estimator, whose guard lets its exchanges in and proves an interval. What is let in is
+//! also measured here, where only the paths differ: the oscillator is one. A change of the believed servers moves the
+//! clock by what their times differ, which the filter knows already. docs/algorithm/ensemble.md has the equations.
 
 use super::Learned;
 use crate::bank::group::Evident;

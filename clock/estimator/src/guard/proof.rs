@@ -18,9 +18,9 @@
 //! holds, and so does its intersection with another interval that holds.
 //!
 //! Where an exchange contradicts by no more than an oscillator could have caused, assumption (2) was too bold: the
-//! interval is widened to cover both, and the history of rates begins again; `wander.rs` has the other signs of that. But
-//! for a stated asymmetry, which needs the floor, and the limit of the wander, nothing here depends on floors, weights or
-//! thresholds. `tools/bound-proofs` proves the steps of the induction by machine.
+//! interval is widened to cover both, and the history of rates begins again; `wander.rs` has the other signs of that.
+//! But for a stated asymmetry, which needs the floor, and the limit of the wander, nothing here depends on floors,
+//! weights or thresholds. `tools/bound-proofs` proves the steps of the induction by machine.
 
 use super::assumptions::Assumptions;
 use crate::frame::{Move, Point};
