@@ -80,6 +80,10 @@ families! {
         "Whether the majority of the servers contradicts this source.";
     SOURCE_TRUECHIMER = "ffclock_source_truechimer": Gauge,
         "Whether this source agrees with every majority of the servers.";
+    SOURCE_SUSPECT = "ffclock_source_suspect": Gauge,
+        "Whether this source agrees with the majority, but not as far as paths and claims explain.";
+    SOURCE_WEIGHT = "ffclock_source_weight_ratio": Gauge,
+        "The share of this source in the published time, where several make it together.";
     SOURCE_UNDECIDED = "ffclock_source_undecided": Gauge, "Whether no vote can say if this source is right.";
     SOURCE_MISSES = "ffclock_source_misses_seconds": Gauge in "seconds",
         "How far this source's proven interval misses what the believed servers share.";

@@ -288,6 +288,13 @@ pub struct SourceVote {
     pub proven_s: Option<(f64, f64)>,
     /// How far that interval misses what the believed servers share [s]; absent where it meets it.
     pub misses_s: Option<f64>,
+    /// Its share in the published time, 0 to 1, where several servers make it together.
+    #[serde(default)]
+    pub weight: Option<f64>,
+    /// Whether its time is further from the others' than their paths and claims explain, or moves against them; it then
+    /// has no weight.
+    #[serde(default)]
+    pub suspect: bool,
     /// Time since its last answer [s].
     pub heard_s: Option<f64>,
     /// Whether its rate rests on little data.

@@ -46,6 +46,15 @@ fn unheard(source: &SourceReport) -> String {
 }
 
 fn believed(source: &SourceReport, vote: &VoteReport) -> String {
+    if source.vote.suspect {
+        let apart = source
+            .offset_s
+            .map_or_else(String::new, |offset| format!(", {} from the published time,", span(offset.abs())));
+        return format!(
+            "suspect, so without weight: its interval meets the others', but its time{apart} is not explained by what is \
+             known of paths and claims, or moves against them"
+        );
+    }
     let role = match (source.selected, source.vote.prefer) {
         (true, true) => "believed and published, because it is preferred",
         (true, false) => "believed and published",
@@ -58,7 +67,9 @@ fn believed(source: &SourceReport, vote: &VoteReport) -> String {
         (false, _, 1) => "it is the only server with a vote, and nothing contradicts it".to_owned(),
         (false, _, deciders) => format!("it belongs to every majority of the {deciders} servers"),
     };
-    format!("{role}: {reason}")
+    let weight =
+        source.vote.weight.map(|weight| format!("; its weight in the published time is {:.0} %", 100.0 * weight));
+    format!("{role}: {reason}{}", weight.unwrap_or_default())
 }
 
 fn contradicted(source: &SourceReport, vote: &VoteReport) -> String {
@@ -223,6 +234,18 @@ mod tests {
         let vote = SourceVote { heard_s: Some(49.0), warming_up: true, ..source().vote };
         let text = said(&SourceReport { vote, ..source() });
         assert!(text.ends_with("; not heard for 49 s, so its interval grows; still warming up"), "{text}");
+    }
+
+    #[test]
+    fn a_weight_is_stated_and_a_suspect_has_none() {
+        let with = |weight, suspect| {
+            let vote = SourceVote { weight, suspect, ..source().vote };
+            SourceReport { vote, offset_s: Some(-3e-4), ..source() }
+        };
+        let third = sentence(&with(Some(0.333), false), QuorumReport::Majority, &vote());
+        assert!(third.ends_with("; its weight in the published time is 33 %"), "{third}");
+        let suspect = sentence(&with(Some(0.0), true), QuorumReport::Majority, &vote());
+        assert!(suspect.starts_with("suspect, so without weight: ") && suspect.contains("300 us from"), "{suspect}");
     }
 
     #[test]

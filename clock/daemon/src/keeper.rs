@@ -2,6 +2,7 @@
 //!
 //! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this module acts when one of them wakes up.
 
+mod common_clock;
 mod driving;
 mod electing;
 mod election_log;
@@ -137,6 +138,7 @@ impl<'a> Keeper<'a> {
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
                 journal: Journal::new(now),
+                ensemble: None,
                 now,
             },
             config: config.daemon,
@@ -151,6 +153,7 @@ impl<'a> Keeper<'a> {
         for server in config.servers {
             keeper.add_server(server);
         }
+        keeper.begin_common_clock();
         keeper.renew_stamper();
         Ok(keeper)
     }
@@ -183,7 +186,7 @@ impl<'a> Keeper<'a> {
             if self.peers.get(server).is_some_and(|peer| peer.is_due(now)) {
                 // Replies that came while the daemon was delayed count before the request is given up.
                 changed |= self.take_in(server);
-                changed |= self.peers.get_mut(server).is_some_and(|peer| peer.ask(&mut self.context));
+                changed |= self.peers.get_mut(server).is_some_and(|peer| peer.ask(server, &mut self.context));
             }
         }
         self.look_up_names();
@@ -234,7 +237,7 @@ impl<'a> Keeper<'a> {
         let Some(peer) = self.peers.get_mut(server) else { return false };
         peer.receive(&mut self.context);
         self.watch_counter();
-        self.peers.get_mut(server).is_some_and(|peer| peer.digest(&mut self.context))
+        self.peers.get_mut(server).is_some_and(|peer| peer.digest(server, &mut self.context))
     }
 
     fn watch_counter(&mut self) {
@@ -266,6 +269,7 @@ impl<'a> Keeper<'a> {
         for peer in &mut self.peers {
             peer.begin_epoch(&beginning, &mut self.context);
         }
+        self.begin_common_clock();
         if self.host_counter.kind() != kind {
             self.context.journal.warn("time is kept with another counter from now on", self.host_counter.kind().name());
             self.restart_recordings();
@@ -442,6 +446,8 @@ impl<'a> Keeper<'a> {
         }
         self.election.set_rules(config.vote);
         let mut before = std::mem::take(&mut self.peers);
+        let origin = |server: &ServerConfig| before.iter().position(|peer| peer.config().address == server.address);
+        let origins: Vec<Option<usize>> = config.servers.iter().map(origin).collect();
         let (mut kept, wanted) = (0, config.servers.len());
         let followed =
             self.election.selected().and_then(|selected| before.get(selected)).map(|peer| peer.name().to_owned());
@@ -460,6 +466,7 @@ impl<'a> Keeper<'a> {
             gone.flush_record(&mut self.context);
             self.context.journal.insist(Weight::Notice, "no longer asked", gone.name());
         }
+        self.regroup_common_clock(&origins);
         if kept < wanted {
             self.election.wait_for_added(self.context.now);
         }

@@ -12,7 +12,7 @@ use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
 use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
-use ffclock_estimator::{Chosen, Estimator, Outcome, ProvenInterval, RateMemory, Verdict};
+use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, Outcome, ProvenInterval, RateMemory, Verdict};
 use ffclock_source::{Event, Nonce, Reachability, Source};
 use ffclock_sys::{SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
@@ -33,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) calibrator: Calibrator,
     /// Logs events.
     pub(crate) journal: crate::journal::Journal,
+    /// The clock that all servers make together, where there are several.
+    pub(crate) ensemble: Option<Ensemble>,
     /// The time of this turn.
     pub(crate) now: Moment<Mono>,
 }
@@ -213,16 +215,16 @@ impl Peer {
     }
 
     /// Computes with the received packets. Returns whether the estimate changed.
-    pub(crate) fn digest(&mut self, context: &mut Context) -> bool {
+    pub(crate) fn digest(&mut self, number: usize, context: &mut Context) -> bool {
         let mut changed = false;
         while let Some(event) = self.source.poll_event() {
-            changed |= self.take_event(&event, context);
+            changed |= self.take_event(number, &event, context);
         }
         changed
     }
 
     /// Sends a request if one is due; gives up one that was not answered. Returns whether the estimate changed.
-    pub(crate) fn ask(&mut self, context: &mut Context) -> bool {
+    pub(crate) fn ask(&mut self, number: usize, context: &mut Context) -> bool {
         match ffclock_sys::random_nonce() {
             Ok(bits) => self.source.handle_timeout(context.now, Nonce::from_random(bits)),
             Err(error) => {
@@ -234,7 +236,7 @@ impl Peer {
             }
         }
         // The request that was given up is the one before the request that is about to be sent.
-        let changed = self.digest(context);
+        let changed = self.digest(number, context);
         self.request = self.source.statistics().sent;
         self.transmit(context);
         changed
@@ -276,6 +278,11 @@ impl Peer {
             estimate.status = Status::Holdover;
         }
         Some(estimate)
+    }
+
+    /// Its own learned estimator, if it has one.
+    pub(crate) fn learned(&self) -> Option<&Learned> {
+        self.estimator.learned()
     }
 
     /// The interval that its exchanges prove for the true time at `counter`.
@@ -430,9 +437,9 @@ impl Peer {
         }
     }
 
-    fn take_event(&mut self, event: &Event, context: &mut Context) -> bool {
+    fn take_event(&mut self, number: usize, event: &Event, context: &mut Context) -> bool {
         match event {
-            Event::Exchange(exchange) => self.take_exchange(exchange, context),
+            Event::Exchange(exchange) => self.take_exchange(number, exchange, context),
             Event::Unreachable => {
                 self.log(context, Weight::Warning, "the server does not answer", "");
                 self.connect_next(context);
@@ -466,9 +473,12 @@ impl Peer {
         }
     }
 
-    fn take_exchange(&mut self, exchange: &Exchange, context: &mut Context) {
+    fn take_exchange(&mut self, number: usize, exchange: &Exchange, context: &mut Context) {
         self.record(Some(*exchange));
         let outcome = self.update(exchange, context);
+        if let (Some(ensemble), Some(own)) = (&mut context.ensemble, self.learned()) {
+            ensemble.update(number, exchange, own);
+        }
         self.last.at = Some(context.now);
         self.last.server = Some(exchange.server);
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);

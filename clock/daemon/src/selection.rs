@@ -1,6 +1,6 @@
-//! The published clock. It is that of the server with the smallest maximum error among those that a majority agrees
-//! with, with hysteresis so that two equals do not alternate. While no majority agrees, it is the last such clock,
-//! carried on.
+//! The selected server: the one with the smallest maximum error among those that a majority agrees with, with
+//! hysteresis so that two equals do not alternate. Its clock is published where there is no common one
+//! (`keeper/common_clock.rs`). While no majority agrees, the last clock is carried on.
 
 use ffclock_estimator::{ProvenInterval, Voter, growth_beside};
 use ffclock_units::{Bound, Counter, Estimate, StandardUncertainty, Status, TaiReading};

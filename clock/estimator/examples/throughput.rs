@@ -6,11 +6,43 @@
 mod common;
 
 use common::World;
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
+use ffclock_estimator::{Classic, ClassicConfig, Ensemble, Estimator, Learned, LearnedConfig};
 use ffclock_units::{Exchange, Period};
 use std::time::Instant;
 
 fn main() {
+    single();
+    for servers in [1, 4, 16] {
+        several(servers);
+    }
+}
+
+/// One clock from several servers, beside the servers' own estimators, whose time is not counted.
+fn several(servers: usize) {
+    let mut world = World::lan(1);
+    let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
+    let (config, classic) = (LearnedConfig::default(), ClassicConfig::default());
+    let mut own: Vec<Learned> =
+        (0..servers).map(|_| Learned::new(config.clone(), classic.clone(), nominal, None)).collect();
+    let mut ensemble = Ensemble::new(config, &classic, nominal, servers);
+    let mut fastest = f64::INFINITY;
+    for _ in 0..20 {
+        let mut spent = 0.0;
+        for number in 0..40 * servers {
+            let server = number % servers;
+            world.advance(world.time() + 16.0 / servers as f64);
+            let exchange = world.exchange();
+            own[server].update(&exchange);
+            let begun = Instant::now();
+            std::hint::black_box(ensemble.update(server, &exchange, &own[server]));
+            spent += begun.elapsed().as_nanos() as f64;
+        }
+        fastest = fastest.min(spent / (40 * servers) as f64);
+    }
+    println!("{servers} servers: {:.2} us each, {} bytes", 1e-3 * fastest, ensemble.bytes());
+}
+
+fn single() {
     for poll in [0.25, 1.0, 16.0, 64.0] {
         let mut world = World::lan(1);
         let exchanges: Vec<Exchange> = (0..200_000)

@@ -5,6 +5,7 @@
 //! Trans. Automatic Control 10, 1965; with mixing members H. Blom and Y. Bar-Shalom, 33, 1988: here scores forget
 //! instead). A library: the learned filter and the smoother use it. docs/algorithm/learned.md has the equations.
 
+pub mod covariance;
 pub mod density;
 pub mod grid;
 pub mod group;
@@ -14,10 +15,11 @@ pub mod model;
 pub mod revision;
 
 use crate::tuning::bank::{FAR_BEHIND, HOPELESS, HUMP_FLOOR_NOISE, RESEEDED, SCORE_MEMORY};
+use alloc::vec::Vec;
 use density::Tabulated;
 use ffclock_units::Direction;
 use grid::Cavity;
-use group::{Begin, FLOORS, Group, GroupPrediction, THETA};
+use group::{Begin, Evident, Group, GroupPrediction, Packet, Seed, THETA, floors_of, states};
 use lanes::{LANES, Lanes};
 use measurement::Measurement;
 use model::{GROUPS, Model};
@@ -59,6 +61,8 @@ pub type Groups = [[Group; GROUPS]; 2];
 /// What is fixed about the bank.
 #[derive(Clone, Debug)]
 pub struct ModelSet {
+    /// How many servers have floors.
+    pub servers: usize,
     pub models: [Model; GROUPS],
     /// Which families take part.
     pub families: [bool; 2],
@@ -84,27 +88,47 @@ pub struct Blend {
     pub deviation_later: f64,
     /// The mean rate over the next interval, ppm.
     pub rate: f64,
-    /// The floors of both ways, us.
-    pub floors: [f64; 2],
 }
 
 impl Blend {
     /// Whether every number is one.
     pub fn is_sound(&self) -> bool {
-        let [forward, backward] = self.floors;
-        let sum = self.theta + self.variance + self.deviation_later + self.rate + forward + backward;
+        let sum = self.theta + self.variance + self.deviation_later + self.rate;
         sum.is_finite() && self.variance >= 0.0
     }
+}
+
+/// What the weighted mean of the bank says of one server's floors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FloorBlend {
+    /// The floors of both ways, us.
+    pub floors: [f64; 2],
+    /// Half the difference of the floors: how far the server's own time is ahead of theta if its path is symmetric, us.
+    pub ahead: f64,
+    /// The variance of this, us^2.
+    pub variance: f64,
 }
 
 /// The bank's state.
 #[derive(Clone, Debug)]
 pub struct Bank {
     pub groups: Groups,
+    /// Room for the member that others begin from.
+    seed: Seed,
 }
 
 /// The densities that each family uses, for each way.
 pub type Densities<'a> = [[&'a Tabulated; 2]; 2];
+
+/// An exchange as the bank sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct BankExchange {
+    pub server: usize,
+    /// Since the exchange before, s.
+    pub interval: f64,
+    pub measurements: [Measurement; 2],
+    pub evident: Evident,
+}
 
 /// The best member's predictive densities of the queueing of the two packets of an exchange, and the packets'
 /// log-likelihoods.
@@ -114,43 +138,90 @@ pub struct Prediction {
     pub logs: [f64; 2],
 }
 
+impl Prediction {
+    /// Nothing was predicted.
+    const NONE: Prediction = Prediction { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] };
+}
+
 impl Bank {
     pub fn begin(begin: &Begin, set: &ModelSet) -> Self {
-        let family = set.models.map(|model| Group::begin(begin, &model));
-        Bank { groups: [family, family] }
+        let family = || core::array::from_fn(|group| Group::begin(begin, &set.models[group], set.servers));
+        Bank { groups: [family(), family()], seed: Seed::with_parts(states(set.servers)) }
     }
 
-    /// Forgets times and floors.
-    pub fn begin_time(&mut self, begin: &Begin) {
-        self.for_groups(|group| group.begin_time(begin));
+    /// Forgets everything; what is known then is `begin`.
+    pub fn restart(&mut self, begin: &Begin, set: &ModelSet) {
+        for family in &mut self.groups {
+            family.iter_mut().zip(&set.models).for_each(|(group, model)| group.restart(begin, model));
+        }
+    }
+
+    /// The same bank for other servers; see [`Group::renumbered`].
+    pub fn renumbered(&self, origins: &[Option<usize>]) -> Self {
+        let groups = self.groups.each_ref().map(|family| family.each_ref().map(|group| group.renumbered(origins)));
+        Bank { groups, seed: Seed::with_parts(states(origins.len())) }
     }
 
     pub fn for_groups(&mut self, each: impl FnMut(&mut Group)) {
         self.groups.iter_mut().flatten().for_each(each);
     }
 
-    /// Carries all members `interval` seconds forward, to the next exchange.
-    pub fn predict(&mut self, interval: f64, densities: Densities<'_>, set: &ModelSet) {
+    /// The bytes that its groups occupy beside itself.
+    pub fn bytes(&self) -> usize {
+        let lanes = |group: &Group| group.x.capacity() + group.p.cells().len();
+        let groups: usize = self.groups.iter().flatten().map(lanes).sum();
+        groups * size_of::<Lanes>() + self.seed.bytes()
+    }
+
+    /// How many numbers of four members [`Bank::save`] writes.
+    pub fn saved_length(set: &ModelSet) -> usize {
+        let parts = states(set.servers);
+        2 * GROUPS * (1 + parts + parts * (parts + 1) / 2)
+    }
+
+    /// Writes the state of all members over `saved`.
+    pub fn save(&self, saved: &mut Vec<Lanes>) {
+        saved.clear();
+        for group in self.groups.iter().flatten() {
+            saved.extend([group.score].iter().chain(&group.x).chain(group.p.upper()));
+        }
+    }
+
+    /// Takes over a state that was saved.
+    pub fn restore(&mut self, saved: &[Lanes]) {
+        let mut saved = saved.iter().copied();
+        self.for_groups(|group| {
+            [&mut group.score].into_iter().chain(&mut group.x).zip(saved.by_ref()).for_each(|(to, from)| *to = from);
+            group.p.restore(saved.by_ref());
+        });
+    }
+
+    /// Carries all members forward to an exchange.
+    pub fn predict(&mut self, exchange: &BankExchange, densities: Densities<'_>, set: &ModelSet) {
+        let BankExchange { server, interval, .. } = *exchange;
         for ((members, family), [density, _]) in self.groups.iter_mut().zip(Family::BOTH).zip(densities) {
             let floor_noise = family.floor_noise(density);
             for (group, model) in members.iter_mut().zip(&set.models) {
-                group.predict(interval, model, floor_noise);
+                group.predict(interval, model);
+                for other in 0..set.servers {
+                    group.loosen_floors(other, interval, if other == server { floor_noise } else { 0.0 });
+                }
             }
         }
     }
 
     /// Updates all members with the two packets of an exchange. Returns what each family's best member predicted of
     /// them.
-    pub fn observe(
-        &mut self,
-        measurements: &[Measurement; 2],
-        densities: Densities<'_>,
-        set: &ModelSet,
-    ) -> [Prediction; 2] {
+    pub fn observe(&mut self, exchange: &BankExchange, densities: Densities<'_>, set: &ModelSet) -> [Prediction; 2] {
+        let BankExchange { server, measurements, evident, .. } = exchange;
+        if *evident == Evident::Joins {
+            self.for_groups(|group| group.begin_server(*server, measurements));
+            return [Prediction::NONE; 2];
+        }
         let leaders = Family::BOTH.map(|family| self.best_of(family, set));
-        let mut predictions = [Prediction { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
-        for way in Direction::BOTH {
-            let index = way.index();
+        let mut predictions = [Prediction::NONE; 2];
+        for (way, measurement) in Direction::BOTH.into_iter().zip(measurements) {
+            let (index, packet) = (way.index(), Packet { server: *server, way, measurement });
             let parts =
                 self.groups.iter_mut().zip(densities).zip(leaders.iter().zip(&mut predictions)).zip(set.families);
             for (((family, densities), (leader, predictions)), takes_part) in parts {
@@ -158,8 +229,10 @@ impl Bank {
                     continue;
                 }
                 let predicted: [GroupPrediction; GROUPS] = family.each_mut().map(|group| {
-                    let predicted = group.observe(way, &measurements[index], densities[index]);
-                    group.score += predicted.log;
+                    let predicted = group.observe(&packet, densities[index], *evident);
+                    if *evident == Evident::All {
+                        group.score += predicted.log;
+                    }
                     predicted
                 });
                 debug_assert!(leader.group < GROUPS);
@@ -169,7 +242,9 @@ impl Bank {
                 predictions.logs[index] = predicted.log.of(leader.lane);
             }
         }
-        self.for_groups(|group| group.score = group.score * Lanes::all(SCORE_MEMORY));
+        if *evident == Evident::All {
+            self.for_groups(|group| group.score = group.score * Lanes::all(SCORE_MEMORY));
+        }
         predictions
     }
 
@@ -203,13 +278,15 @@ impl Bank {
     /// Begins hopeless members again from the best.
     pub fn reseed(&mut self, set: &ModelSet) {
         let best = self.best(set);
-        let Some(seed) = self.state(&best).map(|group| group.seed(best.lane, best.score - RESEEDED)) else { return };
-        for family in &mut self.groups {
+        let Bank { groups, seed } = self;
+        let Some(group) = groups[best.family.index()].get(best.group) else { return };
+        seed.take(group, best.lane, best.score - RESEEDED);
+        for family in groups {
             for (group, model) in family.iter_mut().zip(&set.models) {
                 for lane in 0..LANES {
                     let sound = group.score.of(lane) >= best.score - HOPELESS && group.p[THETA][THETA].of(lane) > 0.0;
                     if !sound {
-                        group.reseed(lane, &seed, model);
+                        group.reseed(lane, seed, model);
                     }
                 }
             }
@@ -219,73 +296,92 @@ impl Bank {
     /// Whether every number is one.
     pub fn is_sound(&self) -> bool {
         let sum = self.groups.iter().flatten().fold(Lanes::ZERO, |sum, group| {
-            group.x.iter().chain(group.p.iter().flatten()).fold(sum + group.score, |sum, part| sum + *part)
+            group.x.iter().chain(group.p.cells()).fold(sum + group.score, |sum, part| sum + *part)
         });
         sum.0.iter().all(|sum| sum.is_finite())
+    }
+
+    /// The groups that take part, each with its model and the weights of its members: likelihoods relative to the
+    /// best.
+    fn weighted<'a>(&'a self, set: &'a ModelSet) -> impl Iterator<Item = (&'a Group, &'a Model, Lanes)> {
+        debug_assert!(set.families.contains(&true), "a bank has a family");
+        let best = self.best(set).score;
+        let families = self.groups.iter().zip(set.families).filter(|(_, takes_part)| *takes_part);
+        let groups = families.flat_map(|(family, _)| family.iter().zip(&set.models));
+        let weighted = groups.map(move |(group, model)| {
+            let weights = (group.score + model.handicap).map(|score| {
+                let behind = best - score;
+                if behind < FAR_BEHIND { libm::exp(-behind) } else { 0.0 }
+            });
+            (group, model, weights)
+        });
+        weighted.filter(|(.., weights)| *weights != Lanes::ZERO)
     }
 
     /// The mean of the members, weighted by their scores; `interval` until the next exchange and `later` seconds until
     /// the later deviation.
     pub fn blend(&self, set: &ModelSet, interval: f64, later: f64) -> Blend {
-        debug_assert!(set.families.contains(&true), "a bank has a family");
-        let best = self.best(set);
-        let mut sums = Sums::default();
-        let families = self.groups.iter().zip(set.families).filter(|(_, takes_part)| *takes_part);
-        for (group, model) in families.flat_map(|(family, _)| family.iter().zip(&set.models)) {
-            let weights = (group.score + model.handicap).map(|score| {
-                let behind = best.score - score;
-                if behind < FAR_BEHIND { libm::exp(-behind) } else { 0.0 }
-            });
-            if weights == Lanes::ZERO {
-                continue;
-            }
+        let mut theta = Moments::default();
+        let (mut deviation_later, mut rate) = (0.0, 0.0);
+        for (group, model, weights) in self.weighted(set) {
             let (rates, variances) = (group.mean_rate(interval), group.variance_after(later, model));
-            for (lane, weight) in weights.0.into_iter().enumerate().filter(|(_, weight)| *weight > 0.0) {
-                sums.add(weight, group, lane, [rates.of(lane), variances.of(lane)]);
+            for (lane, weight) in heavy(weights) {
+                theta.add(weight, group.x[THETA].of(lane), group.p[THETA][THETA].of(lane));
+                deviation_later += weight * libm::sqrt(variances.of(lane).max(0.0));
+                rate += weight * rates.of(lane);
             }
         }
-        sums.blend()
+        let Moments { weight, .. } = theta;
+        let (mean, variance) = theta.mean_and_variance();
+        Blend { theta: mean, variance, deviation_later: deviation_later / weight, rate: rate / weight }
+    }
+
+    /// The same mean of a server's floors.
+    pub fn floors(&self, set: &ModelSet, server: usize) -> FloorBlend {
+        let parts = floors_of(server);
+        let (mut ahead, mut floors) = (Moments::default(), [0.0; 2]);
+        for (group, _, weights) in self.weighted(set) {
+            let variance = group.asymmetry_variance(server);
+            for (lane, weight) in heavy(weights) {
+                let here = parts.map(|part| group.x[part].of(lane));
+                ahead.add(weight, 0.5 * (here[0] - here[1]), 0.25 * variance.of(lane));
+                floors = core::array::from_fn(|way| floors[way] + weight * here[way]);
+            }
+        }
+        let floors = floors.map(|floor| floor / ahead.weight);
+        let (ahead, variance) = ahead.mean_and_variance();
+        FloorBlend { floors, ahead, variance }
     }
 }
 
-/// Weighted sums over members.
-#[derive(Default)]
-struct Sums {
+/// The members that have a weight.
+fn heavy(weights: Lanes) -> impl Iterator<Item = (usize, f64)> {
+    weights.0.into_iter().enumerate().filter(|(_, weight)| *weight > 0.0)
+}
+
+/// Sums over weighted members for the mean and the variance of their mixture.
+#[derive(Clone, Copy, Default)]
+struct Moments {
     weight: f64,
-    theta: f64,
+    sum: f64,
     square: f64,
     variance: f64,
-    later: f64,
-    rate: f64,
-    floors: [f64; 2],
-    /// The theta of the first member, so that squares stay small.
+    /// The value of the first member, so that squares stay small.
     origin: Option<f64>,
 }
 
-impl Sums {
-    fn add(&mut self, weight: f64, group: &Group, lane: usize, [rate, later]: [f64; 2]) {
-        let theta = group.x[THETA].of(lane);
-        let theta = theta - *self.origin.get_or_insert(theta);
+impl Moments {
+    fn add(&mut self, weight: f64, value: f64, variance: f64) {
+        let value = value - *self.origin.get_or_insert(value);
         self.weight += weight;
-        self.theta += weight * theta;
-        self.square += weight * theta * theta;
-        self.variance += weight * group.p[THETA][THETA].of(lane);
-        self.later += weight * libm::sqrt(later.max(0.0));
-        self.rate += weight * rate;
-        for (sum, part) in self.floors.iter_mut().zip(FLOORS) {
-            *sum += weight * group.x[part].of(lane);
-        }
+        self.sum += weight * value;
+        self.square += weight * value * value;
+        self.variance += weight * variance;
     }
 
-    fn blend(&self) -> Blend {
-        let theta = self.theta / self.weight;
-        let spread = (self.square / self.weight - theta * theta).max(0.0);
-        Blend {
-            theta: theta + self.origin.unwrap_or(0.0),
-            variance: self.variance / self.weight + spread,
-            deviation_later: self.later / self.weight,
-            rate: self.rate / self.weight,
-            floors: self.floors.map(|floor| floor / self.weight),
-        }
+    fn mean_and_variance(&self) -> (f64, f64) {
+        let mean = self.sum / self.weight;
+        let spread = (self.square / self.weight - mean * mean).max(0.0);
+        (mean + self.origin.unwrap_or(0.0), self.variance / self.weight + spread)
     }
 }

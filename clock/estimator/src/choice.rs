@@ -103,6 +103,14 @@ impl Chosen {
         }
     }
 
+    /// The learned estimator, if that was chosen.
+    pub fn learned(&self) -> Option<&Learned> {
+        match self {
+            Chosen::Learned(learned) => Some(learned),
+            Chosen::Classic(_) => None,
+        }
+    }
+
     fn get(&self) -> &dyn Estimator {
         match self {
             Chosen::Classic(classic) => classic.as_ref(),

@@ -4,10 +4,12 @@
 //! filter's time with the guard's bounds. Guard and filters know nothing of one another but what is passed here.
 
 mod classic;
+mod ensemble;
 mod guarded;
 mod learned;
 
 pub use classic::Classic;
+pub use ensemble::{Ensemble, EnsembleMember, MOST_SERVERS};
 pub use learned::Learned;
 
 use crate::{Outcome, RateMemory, Summary};

@@ -8,6 +8,7 @@
 mod ambiguity;
 mod difference_rate;
 mod learning;
+mod path;
 mod path_change;
 mod recent;
 mod reinitialise;
@@ -16,7 +17,7 @@ mod state;
 #[cfg(test)]
 pub mod tests;
 
-use crate::bank::group::Begin;
+use crate::bank::group::{Begin, Evident};
 use crate::bank::measurement::MICRO;
 use crate::bank::model;
 use crate::bank::revision::Revision;
@@ -25,13 +26,12 @@ use crate::frame::{Frame, Point, Slope};
 use crate::guard::{Entry, Guard};
 use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
-use ambiguity::FloorAmbiguity;
+use alloc::vec::Vec;
 use difference_rate::DifferenceRate;
 use ffclock_units::{Counter, Exchange, Period};
-use learning::Learning;
-use path_change::Displacement;
+use path::ServerPath;
+pub use path::ServerTime;
 use recent::Recent;
-use reinitialise::Reinitialisation;
 pub use state::State;
 
 /// The filter. After [`Filter::new`] no memory is allocated.
@@ -42,15 +42,14 @@ pub struct Filter {
     half_asymmetry: f64,
     step_patience: f64,
     set: ModelSet,
-    learning: Learning,
+    paths: Vec<ServerPath>,
     bank: Bank,
     /// Scratch space in which hypotheses are tried.
     scratch: Bank,
     recent: Recent,
-    reinitialisation: Reinitialisation,
-    displacement: Displacement,
-    ambiguity: FloorAmbiguity,
     now: Option<Now>,
+    /// How far the published time is ahead of theta: what all servers together say of it, us.
+    ahead: f64,
     shifts: Shifts,
     revisions: Revisions,
 }
@@ -65,7 +64,10 @@ pub struct Shifts {
 /// An exchange, and what the filter is given beside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
+    pub server: usize,
     pub exchange: &'a Exchange,
+    /// What it is evidence for.
+    pub evident: Evident,
     pub guard: &'a Guard,
     /// How the exchange enters the filter.
     pub entry: Entry,
@@ -133,23 +135,21 @@ struct Now {
 }
 
 impl Filter {
-    /// A filter without history. `classic` holds the options of the path and the server; `nominal` is the period that
-    /// the counter is sold with.
-    pub fn new(config: LearnedConfig, classic: &ClassicConfig, nominal: Period) -> Self {
+    /// A filter of `servers` without history. `classic` holds the options of the paths and the servers; `nominal` is
+    /// the period that the counter is sold with.
+    pub fn new(config: LearnedConfig, classic: &ClassicConfig, nominal: Period, servers: usize) -> Self {
         let families = [config.edges || !config.humps, config.humps];
-        let set = ModelSet { models: model::models(&config), families };
-        let nothing = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
+        let set = ModelSet { servers, models: model::models(&config), families };
+        let nothing = Begin { server: 0, theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
         let bank = Bank::begin(&nothing, &set);
-        let learning = Learning::new(&config);
+        let half_asymmetry = 0.5 * classic.asymmetry.as_seconds() / MICRO;
         Filter {
-            half_asymmetry: 0.5 * classic.asymmetry.as_seconds() / MICRO,
+            half_asymmetry,
             step_patience: classic.step_patience.as_seconds(),
-            reinitialisation: Reinitialisation::new(&learning, &config),
-            learning,
-            recent: Recent::new(&bank),
-            displacement: Displacement::default(),
-            ambiguity: FloorAmbiguity::NEW,
+            paths: (0..servers).map(|_| ServerPath::new(&config, half_asymmetry)).collect(),
+            recent: Recent::new(&set),
             now: None,
+            ahead: 0.0,
             shifts: Shifts::default(),
             revisions: Revisions::default(),
             config,
@@ -160,36 +160,67 @@ impl Filter {
         }
     }
 
-    /// The bytes that its parts occupy beside itself.
-    pub fn bytes(&self) -> usize {
-        self.learning.bytes() + self.recent.bytes() + self.reinitialisation.bytes()
+    /// The same filter for other servers: of each, which one of the present servers it is. New servers have to join.
+    pub fn renumber(&mut self, origins: &[Option<usize>]) {
+        self.set.servers = origins.len();
+        self.bank = self.bank.renumbered(origins);
+        self.scratch = self.bank.clone();
+        self.recent = Recent::new(&self.set);
+        let mut before: Vec<Option<ServerPath>> = self.paths.drain(..).map(Some).collect();
+        let mut path = |origin: &Option<usize>| {
+            let known = origin.and_then(|origin| before.get_mut(origin)?.take());
+            known.unwrap_or_else(|| ServerPath::new(&self.config, self.half_asymmetry))
+        };
+        self.paths = origins.iter().map(&mut path).collect();
     }
 
-    /// What is known of queueing now.
-    pub fn densities(&self) -> Densities<'_> {
-        self.learning.densities()
+    /// The bytes that its parts occupy beside itself.
+    pub fn bytes(&self) -> usize {
+        let paths: usize = self.paths.iter().map(ServerPath::bytes).sum();
+        paths + self.recent.bytes() + self.bank.bytes() + self.scratch.bytes()
+    }
+
+    /// What is known of a server's queueing now.
+    pub fn densities(&self, server: usize) -> Densities<'_> {
+        self.paths[server].learning.densities()
     }
 
     /// Forgets the time; the next exchange begins it.
     pub fn forget(&mut self) {
         self.now = None;
+        self.paths.iter_mut().for_each(ServerPath::leave);
+    }
+
+    /// The stated asymmetry of a server's path is that of a filter of this server alone.
+    pub fn adopt_asymmetry(&mut self, server: usize, own: &Filter) {
+        self.paths[server].half_asymmetry = own.half_asymmetry;
+    }
+
+    /// Whether no other server has a part in the clock.
+    fn is_alone(&self, server: usize) -> bool {
+        self.paths.iter().enumerate().all(|(other, path)| other == server || !path.has_joined())
     }
 
     /// Takes an exchange that the guard let in, or that only another filter suspects.
     pub fn measure(&mut self, input: &Input<'_>) -> Measured {
+        debug_assert!(input.server < self.paths.len());
         self.revisions = Revisions::default();
         let point = self.now.map(|now| now.frame.place(input.exchange));
         let offset = self.now.zip(point).map_or(f64::NAN, |(now, point)| {
-            now.blend.rate * MICRO * point.middle - (point.height() - self.half_asymmetry * MICRO)
+            now.blend.rate * MICRO * point.middle - (point.height() - self.paths[input.server].half_asymmetry * MICRO)
         });
-        let is_young = self.now.is_some_and(|now| now.past < YOUNG);
-        let is_over = match input.entry {
-            Entry::First | Entry::Agreeing | Entry::Stretching => false,
-            Entry::Step(_) => is_young,
-            Entry::Restart => true,
-        };
-        if is_over {
-            self.now = None;
+        if self.is_alone(input.server) {
+            let is_young = self.now.is_some_and(|now| now.past < YOUNG);
+            let is_over = match input.entry {
+                Entry::First | Entry::Agreeing | Entry::Stretching => false,
+                Entry::Step(_) => is_young,
+                Entry::Restart => true,
+            };
+            if is_over {
+                self.now = None;
+            }
+        } else if !input.entry.continues() {
+            self.paths[input.server].leave();
         }
         let mut events = Events::NONE;
         match self.now.zip(point) {
@@ -202,11 +233,11 @@ impl Filter {
 
     /// Where the filter begins with an exchange in its own frame.
     fn beginning(&self, input: &Input<'_>, frame: &Frame) -> Begin {
-        self.begin_at(&frame.place(input.exchange), input.guard.prior())
+        self.begin_at(input.server, &frame.place(input.exchange), input.guard.prior())
     }
 
     /// Where a filter begins with an exchange, given what is known of the rate.
-    pub fn begin_at(&self, point: &Point, prior: Slope) -> Begin {
-        Begin::at(point, self.half_asymmetry, prior)
+    pub fn begin_at(&self, server: usize, point: &Point, prior: Slope) -> Begin {
+        Begin::at(server, point, self.paths[server].half_asymmetry, prior)
     }
 }

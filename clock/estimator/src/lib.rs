@@ -34,7 +34,7 @@ mod tuning;
 
 pub use choice::{Algorithm, Chosen, Configs};
 pub use config::{ClassicConfig, LearnedConfig};
-pub use estimators::{Classic, Estimator, Learned, ProvenInterval};
+pub use estimators::{Classic, Ensemble, EnsembleMember, Estimator, Learned, MOST_SERVERS, ProvenInterval};
 pub use outcome::{Agreement, Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
 pub use quorum::{Belief, Unheard, VoteResult, VotedBounds, Voter, VotingRules, beliefs, growth_beside, vote};
 pub use smooth::{Smoothed, SmoothedTime, Smoother};

@@ -22,6 +22,7 @@
 
 pub mod bank;
 pub mod classic;
+pub mod ensemble;
 pub mod guard;
 pub mod learned;
 pub mod smooth;

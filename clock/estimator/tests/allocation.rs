@@ -6,7 +6,9 @@
 mod common;
 
 use common::{DAY, HOUR, World};
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig, SmoothedTime, Smoother};
+use ffclock_estimator::{
+    Classic, ClassicConfig, Ensemble, Estimator, Event, Learned, LearnedConfig, SmoothedTime, Smoother,
+};
 use ffclock_units::Period;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -140,6 +142,30 @@ fn an_estimator_allocates_when_it_is_made_and_never_after() {
         allocations(|| Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, None));
     assert!(count > 0, "nothing is counted");
     assert_eq!(day(&mut learned), []);
+}
+
+#[test]
+fn an_ensemble_allocates_when_it_is_made_and_never_after() {
+    const SERVERS: usize = 3;
+    let nominal = Period::from_hertz(1e9).expect("a counter has a frequency");
+    let (config, classic) = (LearnedConfig::default(), ClassicConfig::default());
+    let mut own: Vec<Learned> =
+        (0..SERVERS).map(|_| Learned::new(config.clone(), classic.clone(), nominal, None)).collect();
+    let (count, mut ensemble) = allocations(|| Ensemble::new(config, &classic, nominal, SERVERS));
+    assert!(count > 0, "nothing is counted");
+    let mut world = World::lan(5);
+    for number in 0..4_000 {
+        world.advance(world.time() + 16.0);
+        upset(&mut world);
+        let (server, exchange) = (number % SERVERS, world.exchange());
+        own[server].update(&exchange);
+        let (count, _) = allocations(|| {
+            std::hint::black_box(ensemble.update(server, &exchange, &own[server]));
+            ensemble.believe([true, number % 50 > 9, true]);
+            std::hint::black_box(ensemble.estimate())
+        });
+        assert_eq!(count, 0, "exchange {number}");
+    }
 }
 
 /// The figures of docs/algorithm/smooth.md. Vectors double as they grow, so they are full at powers of two, and at

@@ -5,7 +5,7 @@
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
 use crate::scenario::Scenario;
-use crate::several::{Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, Ntpd, OfOne, ReaderView};
+use crate::several::{Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, Joint, Ntpd, OfOne, ReaderView};
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
 use ffclock_replay::PublishedClock;
 use ffclock_units::{Bound, Counter, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
@@ -93,6 +93,7 @@ impl Maker<'_> {
         let (nominal, count) = (self.scenario.counter.nominal(), self.scenario.servers.len());
         Some(match name {
             "elected" => Box::new(ReaderView::new(Box::new(Elected::new(self.learned, nominal, count)))),
+            "joint" => Box::new(ReaderView::new(Box::new(Joint::new(self.learned, nominal, count)))),
             "ntpd" => Box::new(DisciplinedByMany::new(nominal, Ntpd::new(count), count)),
             "chrony" => Box::new(DisciplinedByMany::new(nominal, Chrony::new(count), count)),
             _ => return None,

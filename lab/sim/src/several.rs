@@ -6,12 +6,14 @@
 
 mod chrony;
 mod elected;
+mod joint;
 mod ntpd;
 mod reader_view;
 mod steered;
 
 pub(crate) use chrony::Chrony;
 pub(crate) use elected::Elected;
+pub(crate) use joint::Joint;
 pub(crate) use ntpd::Ntpd;
 pub(crate) use reader_view::ReaderView;
 pub(crate) use steered::DisciplinedByMany;
@@ -19,8 +21,9 @@ pub(crate) use steered::DisciplinedByMany;
 use crate::clock::{Read, Timekeeper};
 use ffclock_units::{Bound, Counter, Estimate, Exchange, Span};
 
-/// The names of the clocks of several servers; the first is ours.
-pub const ENSEMBLES: [&str; 3] = ["elected", "ntpd", "chrony"];
+/// The names of the clocks of several servers: that of the selected server, the rivals, and the daemon's, which all
+/// servers make together.
+pub const ENSEMBLES: [&str; 4] = ["elected", "ntpd", "chrony", "joint"];
 
 /// What a clock thinks of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

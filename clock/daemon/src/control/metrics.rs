@@ -107,6 +107,8 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.of_sources(&metrics::SOURCE_SELECTED, sources, |s| Some(f64::from(s.selected)));
     text.of_sources(&metrics::SOURCE_FALSETICKER, sources, |s| Some(f64::from(s.belief == BeliefReport::Falseticker)));
     text.of_sources(&metrics::SOURCE_TRUECHIMER, sources, truechimer);
+    text.of_sources(&metrics::SOURCE_SUSPECT, sources, |s| Some(f64::from(s.vote.suspect)));
+    text.of_sources(&metrics::SOURCE_WEIGHT, sources, |s| s.vote.weight);
     text.of_sources(&metrics::SOURCE_UNDECIDED, sources, |s| Some(f64::from(s.belief == BeliefReport::Undecided)));
     text.of_sources(&metrics::SOURCE_MISSES, sources, |s| s.vote.misses_s);
     text.of_sources(&metrics::SOURCE_HEARD, sources, |s| s.vote.heard_s);

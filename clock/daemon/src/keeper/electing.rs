@@ -258,7 +258,8 @@ impl Keeper<'_> {
         let ballot = self.ballot(counter);
         let believed = self.election.count(&ballot, self.context.now);
         self.election.selected = select(&believed, self.election.selected);
-        let published = self.followed(&ballot);
+        self.believe();
+        let published = self.followed(&ballot, &believed);
         if published.is_some() {
             self.election.agreed = published;
         }
@@ -267,14 +268,21 @@ impl Keeper<'_> {
         published
     }
 
-    /// The clock of the followed server, if one is followed.
-    fn followed(&mut self, ballot: &Ballot) -> Option<Published> {
+    /// The clock of the followed server, if one is followed, or the one that all believed servers make together.
+    fn followed(&mut self, ballot: &Ballot, believed: &[Candidate]) -> Option<Published> {
         let selected = self.election.selected?;
         let candidate = ballot.candidates.iter().find(|candidate| candidate.server == selected)?;
         let peer = self.peers.get(selected)?;
-        let candidates = ballot.candidates.iter().filter(|candidate| candidate.has_vote());
-        let voters: Vec<Voter> = candidates.map(Candidate::voter).collect();
-        let (estimate, voted) = self.election.bounded(peer.estimate()?, candidate, &voters);
+        let candidates: Vec<Candidate> = ballot.candidates.iter().copied().filter(Candidate::has_vote).collect();
+        let voters: Vec<Voter> = candidates.iter().map(Candidate::voter).collect();
+        let common = self.common_clock(candidate, believed);
+        let candidate = Candidate { now: common.unwrap_or(candidate.now), ..*candidate };
+        let (mut estimate, voted) = self.election.bounded(peer.estimate()?, &candidate, &voters);
+        if self.election.rules.bound == PublishedBound::Believed
+            && let Some(bound) = self.bound_without_suspects(&candidate.now, &candidates)
+        {
+            estimate = candidate.now.bounded_by(bound);
+        }
         let server = peer.server_identity();
         let shared = self.election.result.as_ref().map(|result| result.believed);
         self.election.is_outside = shared.is_some_and(|shared| !shared.contains(candidate.now.time));

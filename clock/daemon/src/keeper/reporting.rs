@@ -66,6 +66,9 @@ impl Keeper<'_> {
         let Standing { belief, misses } = self.election.standing(server);
         report.belief = if report.vote.no_select { BeliefReport::NoSelect } else { belief };
         report.vote.misses_s = misses.map(Span::as_seconds);
+        if let Some(member) = self.member(server) {
+            (report.vote.weight, report.vote.suspect) = (Some(member.weight), member.is_suspect);
+        }
         report.vote.same_as = self.same_as(server).map(str::to_owned);
         let heard = self.peers.get(server).and_then(Peer::heard_at);
         report.vote.heard_s = heard.map(|heard| (self.context.now - heard).as_seconds());

@@ -470,7 +470,7 @@ fn what_is_recorded_is_written_after_the_page_and_at_once() {
         case.keeper.take_in(0);
         let now = case.keeper.context.now;
         if case.keeper.peers[0].is_due(now) {
-            case.keeper.peers[0].ask(&mut case.keeper.context);
+            case.keeper.peers[0].ask(0, &mut case.keeper.context);
         }
         std::thread::sleep(Duration::from_millis(1));
     }

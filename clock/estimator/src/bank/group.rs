@@ -6,6 +6,7 @@
 //! assumed-density filtering (P. Maybeck, Stochastic Models, Estimation, and Control 2, 1982; T. Minka, thesis, MIT,
 //! 2001). F, Q and H are those of docs/algorithm/learned.md.
 
+use super::covariance::Covariance;
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
 use super::lanes::{LANES, Lanes};
@@ -15,24 +16,34 @@ use crate::frame::{Point, Slope};
 use crate::tuning::bank::{
     FLOOR_WALK, LEAST_FIRST_TRIP, LEAST_FIRST_VARIANCE, LEAST_PREDICTED_VARIANCE, PHASE_WALK, PRIOR_RATE_PART,
 };
+use alloc::vec;
+use alloc::vec::Vec;
 use ffclock_units::Direction;
 
-/// The parts of a state; a forward packet is outgoing, a backward one incoming.
+/// The parts of a state. After those of the oscillator come the floors, two for each server.
 pub const THETA: usize = 0;
 pub const RATE: usize = 1;
 pub const CYCLE: usize = 2;
 pub const QUADRATURE: usize = 3;
 pub const FREQUENCY: usize = 4;
-pub const FLOORS: [usize; 2] = [5, 6];
-pub const STATES: usize = 7;
+const OSCILLATOR: usize = 5;
 
-/// Which part of the state is the floor of packets that go this way.
-pub fn floor_of(way: Direction) -> usize {
-    let [forward, backward] = FLOORS;
-    match way {
-        Direction::Outgoing => forward,
-        Direction::Incoming => backward,
-    }
+/// The most servers that one bank reads.
+pub const MOST_SERVERS: usize = 16;
+
+/// How many parts a state with this many servers has.
+pub const fn states(servers: usize) -> usize {
+    OSCILLATOR + 2 * servers
+}
+
+/// Which parts of the state are the floors of the ways to and from a server.
+pub const fn floors_of(server: usize) -> [usize; 2] {
+    [OSCILLATOR + 2 * server, OSCILLATOR + 2 * server + 1]
+}
+
+/// Which part of the state is the floor of packets that go this way to or from a server.
+pub fn floor_of(server: usize, way: Direction) -> usize {
+    floors_of(server)[way.index()]
 }
 
 /// Each member's predictive density of a packet's queueing, and the packet's log-likelihood.
@@ -46,6 +57,8 @@ pub struct GroupPrediction {
 /// Where the members of a group begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Begin {
+    /// Whose exchange it is.
+    pub server: usize,
     pub theta: f64,
     pub rate: f64,
     pub rate_variance: f64,
@@ -57,10 +70,11 @@ pub struct Begin {
 impl Begin {
     /// Where a clock begins that knows one exchange and `prior` of the rate. Symmetric floors, but for the configured
     /// asymmetry, of which `half_asymmetry` is half, us, are all that is known of asymmetry.
-    pub fn at(point: &Point, half_asymmetry: f64, prior: Slope) -> Self {
+    pub fn at(server: usize, point: &Point, half_asymmetry: f64, prior: Slope) -> Self {
         let spread = PRIOR_RATE_PART * prior.error / MICRO;
         let trip = (point.net / MICRO).max(LEAST_FIRST_TRIP);
         Begin {
+            server,
             theta: point.height() / MICRO - half_asymmetry,
             rate: prior.rate / MICRO,
             rate_variance: spread * spread,
@@ -70,12 +84,63 @@ impl Begin {
     }
 }
 
-/// Four members.
+/// A packet's place in the state.
 #[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    pub server: usize,
+    pub way: Direction,
+    pub measurement: &'a Measurement,
+}
+
+/// The row H of a packet: theta, the rate and one floor.
+#[derive(Clone, Copy, Debug)]
+struct PacketRow {
+    theta: Lanes,
+    rate: Lanes,
+    floor: usize,
+}
+
+impl Packet<'_> {
+    fn row(&self) -> PacketRow {
+        let sign = match self.way {
+            Direction::Outgoing => 1.0,
+            Direction::Incoming => -1.0,
+        };
+        let Packet { server, way, measurement } = *self;
+        PacketRow { theta: Lanes::all(sign), rate: Lanes::all(-sign * measurement.trip), floor: floor_of(server, way) }
+    }
+}
+
+/// Which parts of the state a packet is evidence for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evident {
+    /// All.
+    All,
+    /// The floors of its own server: a server that is not believed says nothing of the time.
+    OwnFloors,
+    /// Where the floors of its own server begin: it joins a clock that runs.
+    Joins,
+}
+
+/// Four members.
+#[derive(Debug)]
 pub struct Group {
-    pub x: [Lanes; STATES],
-    pub p: [[Lanes; STATES]; STATES],
+    pub x: Vec<Lanes>,
+    pub p: Covariance,
     pub score: Lanes,
+}
+
+/// A copy reuses the memory that is there.
+impl Clone for Group {
+    fn clone(&self) -> Self {
+        Group { x: self.x.clone(), p: self.p.clone(), score: self.score }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.x.clone_from(&source.x);
+        self.p.clone_from(&source.p);
+        self.score = source.score;
+    }
 }
 
 /// How a cycle turns within an interval.
@@ -92,8 +157,8 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    pub fn of(x: &[Lanes; STATES], interval: f64) -> Self {
-        let [.., c1, c2, log, _, _] = *x;
+    pub fn of(x: &[Lanes], interval: f64) -> Self {
+        let (c1, c2, log) = (x[CYCLE], x[QUADRATURE], x[FREQUENCY]);
         let frequency = log.map(libm::exp);
         let angle = frequency * Lanes::all(interval);
         let (cosine, sine) = (angle.map(libm::cos), angle.map(libm::sin));
@@ -109,89 +174,120 @@ impl Rotation {
             across,
         }
     }
+
+    /// The rows of F other than the identity's, times a column of P: those of theta and of the two quadratures.
+    #[inline(always)]
+    fn moved(&self, [theta, rate, c1, c2, frequency]: [Lanes; OSCILLATOR], dt: Lanes) -> [Lanes; 3] {
+        [
+            theta + dt * rate + self.along * c1 + self.across * c2 + self.theta * frequency,
+            self.cosine * c1 + self.sine * c2 + self.cycle * frequency,
+            self.cosine * c2 - self.sine * c1 + self.quadrature * frequency,
+        ]
+    }
 }
 
 impl Group {
-    /// Members that know of the first exchange and nothing else: symmetric floors are all that is known of asymmetry,
-    /// so the floors' errors are one and the same.
-    pub fn begin(begin: &Begin, model: &Model) -> Self {
-        let mut group = Group { x: [Lanes::ZERO; STATES], p: [[Lanes::ZERO; STATES]; STATES], score: Lanes::ZERO };
-        group.x[THETA] = Lanes::all(begin.theta);
-        group.x[RATE] = Lanes::all(begin.rate);
-        group.p[RATE][RATE] = Lanes::all(begin.rate_variance);
-        group.begin_cycle(model);
-        group.begin_time(begin);
+    /// Members that know of the first exchange of one of `servers` and nothing else: symmetric floors are all that is
+    /// known of asymmetry, so the floors' errors are one and the same.
+    pub fn begin(begin: &Begin, model: &Model, servers: usize) -> Self {
+        let parts = states(servers);
+        let mut group = Group { x: vec![Lanes::ZERO; parts], p: Covariance::zero(parts), score: Lanes::ZERO };
+        group.restart(begin, model);
         group
     }
 
-    fn begin_cycle(&mut self, model: &Model) {
+    /// Forgets everything; what is known then is `begin`.
+    pub fn restart(&mut self, begin: &Begin, model: &Model) {
+        self.x.fill(Lanes::ZERO);
+        self.p.rows_mut().for_each(|row| row.fill(Lanes::ZERO));
+        self.score = Lanes::ZERO;
+        self.x[RATE] = Lanes::all(begin.rate);
+        self.p[RATE][RATE] = Lanes::all(begin.rate_variance);
         (self.x[CYCLE], self.x[QUADRATURE], self.x[FREQUENCY]) = (Lanes::ZERO, Lanes::ZERO, model.log_frequency);
         (self.p[CYCLE][CYCLE], self.p[QUADRATURE][QUADRATURE]) = (model.amplitude, model.amplitude);
         self.p[FREQUENCY][FREQUENCY] = model.frequency_spread;
+        self.begin_time(begin);
     }
 
-    /// Forgets the time and the floors, and keeps what is known of the oscillator.
+    /// Forgets the time and a server's floors, and keeps what is known of the oscillator.
     pub fn begin_time(&mut self, begin: &Begin) {
-        let [forward, backward] = FLOORS;
-        for part in [THETA, forward, backward] {
-            self.cut(part);
-        }
+        let floors = floors_of(begin.server);
+        self.p.cut(THETA);
+        floors.iter().for_each(|part| self.p.cut(*part));
         let variance = Lanes::all(begin.variance);
         self.x[THETA] = Lanes::all(begin.theta);
         self.p[THETA][THETA] = variance;
-        for (part, floor) in FLOORS.into_iter().zip(begin.floors) {
+        for (part, floor) in floors.into_iter().zip(begin.floors) {
             self.x[part] = Lanes::all(floor);
-            for other in FLOORS {
+            for other in floors {
                 self.p[part][other] = variance;
             }
         }
     }
 
-    /// Makes a part of the state independent of all others.
-    pub fn cut(&mut self, part: usize) {
-        for other in 0..STATES {
-            self.p[part][other] = Lanes::ZERO;
-            self.p[other][part] = Lanes::ZERO;
+    /// A server joins a clock that runs: its floors begin where its first exchange would not have queued at all. Each
+    /// may be half a round trip shorter. Nothing is assumed of their asymmetry.
+    pub fn begin_server(&mut self, server: usize, measurements: &[Measurement; 2]) {
+        let [forward, backward] = measurements;
+        let trip = (forward.delay + backward.delay).max(LEAST_FIRST_TRIP);
+        let variance = 0.25 * trip * trip + LEAST_FIRST_VARIANCE;
+        let floors = floors_of(server);
+        floors.iter().for_each(|part| self.p.cut(*part));
+        for (way, measurement) in Direction::BOTH.into_iter().zip(measurements) {
+            let PacketRow { theta, rate, floor } = Packet { server, way, measurement }.row();
+            self.x[floor] = Lanes::all(measurement.delay) - (theta * self.x[THETA] + rate * self.x[RATE]);
+            // The floor's error is minus that of what was subtracted, and that of the queueing.
+            for part in (0..self.x.len()).filter(|part| *part != floor) {
+                let shared = -(theta * self.p[part][THETA] + rate * self.p[part][RATE]);
+                (self.p[part][floor], self.p[floor][part]) = (shared, shared);
+            }
+            let own = -(theta * self.p[floor][THETA] + rate * self.p[floor][RATE]);
+            self.p[floor][floor] = own + Lanes::all(variance);
         }
+    }
+
+    /// The same members for other servers: of each, which one of the present servers it is. What is new is not known.
+    pub fn renumbered(&self, origins: &[Option<usize>]) -> Self {
+        let parts = states(origins.len());
+        let origin = |part: usize| match part.checked_sub(OSCILLATOR) {
+            None => Some(part),
+            Some(floor) => origins[floor / 2].map(|server| floors_of(server)[floor % 2]),
+        };
+        let mut group = Group { x: vec![Lanes::ZERO; parts], p: Covariance::zero(parts), score: self.score };
+        for (part, from) in (0..parts).filter_map(|part| Some((part, origin(part)?))) {
+            group.x[part] = self.x[from];
+            for (other, beside) in (0..parts).filter_map(|other| Some((other, origin(other)?))) {
+                group.p[part][other] = self.p[from][beside];
+            }
+        }
+        group
     }
 
     /// Carries the members `interval` seconds forward: x <- f(x), P <- F P F' + Q.
-    pub fn predict(&mut self, interval: f64, model: &Model, floor_noise: f64) {
+    pub fn predict(&mut self, interval: f64, model: &Model) {
         debug_assert!(interval >= 0.0, "time goes forward: {interval}");
         let rotation = Rotation::of(&self.x, interval);
         let dt = Lanes::all(interval);
-        let [theta, rate, c1, c2, ..] = self.x;
+        let (theta, rate, c1, c2) = (self.x[THETA], self.x[RATE], self.x[CYCLE], self.x[QUADRATURE]);
         self.x[THETA] = theta + dt * rate + rotation.along * c1 + rotation.across * c2;
         self.x[CYCLE] = rotation.cosine * c1 + rotation.sine * c2;
         self.x[QUADRATURE] = rotation.cosine * c2 - rotation.sine * c1;
-        for column in 0..STATES {
-            let [a, b, c, d, e, ..]: [Lanes; STATES] = core::array::from_fn(|row| self.p[row][column]);
-            let moved = Self::moved([a, b, c, d, e], dt, &rotation);
+        for column in 0..self.x.len() {
+            let moved = rotation.moved(core::array::from_fn(|row| self.p[row][column]), dt);
             [self.p[THETA][column], self.p[CYCLE][column], self.p[QUADRATURE][column]] = moved;
         }
-        for row in &mut self.p {
-            let [a, b, c, d, e, ..] = *row;
-            [row[THETA], row[CYCLE], row[QUADRATURE]] = Self::moved([a, b, c, d, e], dt, &rotation);
+        for row in self.p.rows_mut() {
+            [row[THETA], row[CYCLE], row[QUADRATURE]] = rotation.moved(core::array::from_fn(|part| row[part]), dt);
         }
-        self.add_noise(interval, model, floor_noise);
-        self.symmetrise();
-    }
-
-    /// The rows of F other than the identity's, times a column of P: those of theta and of the two quadratures.
-    #[inline(always)]
-    fn moved([theta, rate, c1, c2, frequency]: [Lanes; 5], dt: Lanes, rotation: &Rotation) -> [Lanes; 3] {
-        [
-            theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency,
-            rotation.cosine * c1 + rotation.sine * c2 + rotation.cycle * frequency,
-            rotation.cosine * c2 - rotation.sine * c1 + rotation.quadrature * frequency,
-        ]
+        self.add_noise(interval, model);
+        self.p.symmetrise();
     }
 
     /// Adds Q to P.
-    fn add_noise(&mut self, interval: f64, model: &Model, floor_noise: f64) {
+    fn add_noise(&mut self, interval: f64, model: &Model) {
         let dt = Lanes::all(interval);
-        let cycle = model.cycle_walk * dt;
-        self.p[THETA][THETA] += self.theta_noise(interval, model);
+        let (theta, cycle) = (self.theta_noise(interval, model), model.cycle_walk * dt);
+        self.p[THETA][THETA] += theta;
         let cross = model.walk * dt * dt * Lanes::all(0.5);
         self.p[THETA][RATE] += cross;
         self.p[RATE][THETA] += cross;
@@ -199,61 +295,81 @@ impl Group {
         self.p[CYCLE][CYCLE] += cycle;
         self.p[QUADRATURE][QUADRATURE] += cycle;
         self.p[FREQUENCY][FREQUENCY] += model.frequency_walk * dt;
-        for part in FLOORS {
-            for other in FLOORS {
-                self.p[part][other] += Lanes::all(FLOOR_WALK) * dt + Lanes::all(floor_noise);
-            }
-        }
     }
 
-    pub fn symmetrise(&mut self) {
-        for row in 1..STATES {
-            for column in 0..row {
-                self.p[row][column] = self.p[column][row];
+    /// Both floors of a server walk together for `interval` seconds, and gain `more` variance together, us^2.
+    pub fn loosen_floors(&mut self, server: usize, interval: f64, more: f64) {
+        let floors = floors_of(server);
+        for part in floors {
+            for other in floors {
+                self.p[part][other] += Lanes::all(FLOOR_WALK * interval + more);
             }
         }
     }
 
     /// Updates the members with a packet: m = z - H x and v = H P H' + noise predict its queueing, and the state takes
     /// over the mean and the variance that the density leaves of them.
-    pub fn observe(&mut self, way: Direction, measurement: &Measurement, density: &Tabulated) -> GroupPrediction {
-        let (sign, trip) = match way {
-            Direction::Outgoing => (Lanes::all(1.0), Lanes::all(measurement.trip)),
-            Direction::Incoming => (Lanes::all(-1.0), Lanes::ZERO),
-        };
-        let floor = floor_of(way);
-        let gain: [Lanes; STATES] =
-            core::array::from_fn(|row| sign * self.p[row][THETA] - trip * self.p[row][RATE] + self.p[row][floor]);
-        let spread = sign * gain[THETA] - trip * gain[RATE] + gain[floor];
-        let variance = spread.map(|spread| spread.max(LEAST_PREDICTED_VARIANCE) + measurement.noise);
-        let mean = Lanes::all(measurement.delay) - (sign * self.x[THETA] - trip * self.x[RATE] + self.x[floor]);
+    pub fn observe(&mut self, packet: &Packet<'_>, density: &Tabulated, evident: Evident) -> GroupPrediction {
+        let PacketRow { theta, rate, floor } = packet.row();
+        let mut gain = [Lanes::ZERO; states(MOST_SERVERS)];
+        for (gain, row) in gain.iter_mut().zip(self.p.rows()) {
+            *gain = theta * row[THETA] + rate * row[RATE] + row[floor];
+        }
+        let spread = theta * gain[THETA] + rate * gain[RATE] + gain[floor];
+        let Measurement { delay, noise, .. } = *packet.measurement;
+        let variance = spread.map(|spread| spread.max(LEAST_PREDICTED_VARIANCE) + noise);
+        let mean = Lanes::all(delay) - (theta * self.x[THETA] + rate * self.x[RATE] + self.x[floor]);
         let evidence: [Evidence; LANES] =
             core::array::from_fn(|lane| density.weigh(&Cavity { mean: mean.of(lane), variance: variance.of(lane) }));
         let log = Lanes(evidence.map(|evidence| evidence.log));
         let step = Lanes(evidence.map(|evidence| -evidence.shift)).zip(variance, |shift, variance| shift / variance);
         let left = Lanes(evidence.map(|evidence| evidence.variance));
         let shrink = left.zip(variance, |left, variance| (left - variance) / (variance * variance));
-        for (row, x) in self.x.iter_mut().enumerate() {
-            *x += gain[row] * step;
-            let scaled = gain[row] * shrink;
-            for (cell, gain) in self.p[row].iter_mut().zip(&gain) {
-                *cell += scaled * *gain;
-            }
+        let gain = &gain[..self.x.len()];
+        match evident {
+            Evident::All => self.update(gain, step, shrink),
+            Evident::OwnFloors => self.update_floors(floors_of(packet.server), gain, [step, shrink]),
+            Evident::Joins => {}
         }
-        self.symmetrise();
         GroupPrediction { mean, variance, log }
     }
 
-    /// The variance of the difference of the floors.
-    pub fn asymmetry_variance(&self) -> Lanes {
-        let [forward, backward] = FLOORS;
+    /// x <- x + gain step, P <- P + gain gain' shrink.
+    pub fn update(&mut self, gain: &[Lanes], step: Lanes, shrink: Lanes) {
+        for (x, gain) in self.x.iter_mut().zip(gain) {
+            *x += *gain * step;
+        }
+        self.p.add_square(gain, shrink);
+    }
+
+    /// The same for two parts of the state only, which keeps the others and their covariances as they are: the update
+    /// with considered parameters (S. F. Schmidt, Application of state-space methods to navigation problems, Advances
+    /// in Control Systems 3, 1966).
+    fn update_floors(&mut self, floors: [usize; 2], gain: &[Lanes], [step, shrink]: [Lanes; 2]) {
+        for part in floors {
+            self.x[part] += gain[part] * step;
+            let scaled = gain[part] * shrink;
+            for other in 0..self.x.len() {
+                // A cell between the two floors is updated once.
+                if floors.contains(&other) && other < part {
+                    continue;
+                }
+                self.p[part][other] += scaled * gain[other];
+                self.p[other][part] = self.p[part][other];
+            }
+        }
+    }
+
+    /// The variance of the difference of a server's floors.
+    pub fn asymmetry_variance(&self, server: usize) -> Lanes {
+        let [forward, backward] = floors_of(server);
         self.p[forward][forward] - self.p[forward][backward] - self.p[backward][forward] + self.p[backward][backward]
     }
 
-    /// The difference of the floors is known with this variance only, us^2; their sum and both delays stay as they are
-    /// known.
-    pub fn open_asymmetry(&mut self, variance: f64) {
-        let [forward, backward] = FLOORS;
+    /// The difference of a server's floors is known with this variance only, us^2; their sum and both delays stay as
+    /// they are known.
+    pub fn open_asymmetry(&mut self, server: usize, variance: f64) {
+        let [forward, backward] = floors_of(server);
         let open = [(THETA, -0.5), (forward, 0.5), (backward, -0.5)];
         for (row, a) in open {
             for (column, b) in open {
@@ -262,21 +378,18 @@ impl Group {
         }
     }
 
-    /// The difference of the floors becomes known, us, with a variance in us^2.
-    pub fn learn_asymmetry(&mut self, asymmetry: f64, variance: f64) {
-        let [forward, backward] = FLOORS;
-        let gain: [Lanes; STATES] = core::array::from_fn(|row| self.p[row][forward] - self.p[row][backward]);
-        let spread = self.asymmetry_variance() + Lanes::all(variance);
+    /// The difference of a server's floors becomes known, us, with a variance in us^2.
+    pub fn learn_asymmetry(&mut self, server: usize, asymmetry: f64, variance: f64) {
+        let [forward, backward] = floors_of(server);
+        let mut gain = [Lanes::ZERO; states(MOST_SERVERS)];
+        for (gain, row) in gain.iter_mut().zip(self.p.rows()) {
+            *gain = row[forward] - row[backward];
+        }
+        let spread = self.asymmetry_variance(server) + Lanes::all(variance);
         let missing = Lanes::all(asymmetry) - (self.x[forward] - self.x[backward]);
         let step = missing.zip(spread, |missing, spread| missing / spread);
-        let shrink = spread.map(|spread| 1.0 / spread);
-        for (row, x) in self.x.iter_mut().enumerate() {
-            *x += gain[row] * step;
-            let scaled = gain[row] * shrink;
-            for (cell, gain) in self.p[row].iter_mut().zip(&gain) {
-                *cell -= scaled * *gain;
-            }
-        }
+        let shrink = spread.map(|spread| -1.0 / spread);
+        self.update(&gain[..self.x.len()], step, shrink);
     }
 
     /// Moves the origin of theta.
@@ -287,7 +400,7 @@ impl Group {
     /// The mean rate of each member over the next `interval` seconds, ppm.
     pub fn mean_rate(&self, interval: f64) -> Lanes {
         let rotation = Rotation::of(&self.x, interval);
-        let [_, rate, c1, c2, ..] = self.x;
+        let (rate, c1, c2) = (self.x[RATE], self.x[CYCLE], self.x[QUADRATURE]);
         rate + (rotation.along * c1 + rotation.across * c2) * Lanes::all(1.0 / interval)
     }
 
@@ -295,13 +408,9 @@ impl Group {
     pub fn variance_after(&self, interval: f64, model: &Model) -> Lanes {
         let rotation = Rotation::of(&self.x, interval);
         let dt = Lanes::all(interval);
-        let column = |row: usize| {
-            let [theta, rate, c1, c2, frequency, ..] = self.p[row];
-            theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency
-        };
-        let [theta, rate, c1, c2, frequency] = [THETA, RATE, CYCLE, QUADRATURE, FREQUENCY].map(column);
-        let carried = theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency;
-        carried + self.theta_noise(interval, model)
+        let theta_of = |column: [Lanes; OSCILLATOR]| rotation.moved(column, dt)[THETA];
+        let columns = core::array::from_fn(|row| theta_of(core::array::from_fn(|part| self.p[row][part])));
+        theta_of(columns) + self.theta_noise(interval, model)
     }
 
     /// Q of theta: the variance that it gains in `interval` seconds beside what F carries over from the other parts.
@@ -314,37 +423,51 @@ impl Group {
 
     /// Gives one member the time, the rate and the floors of another, and a cycle of which nothing is known.
     pub fn reseed(&mut self, lane: usize, from: &Seed, model: &Model) {
-        const KEPT: [usize; 4] = [THETA, RATE, FLOORS[0], FLOORS[1]];
-        let mut fresh = *self;
-        for part in 0..STATES {
-            fresh.cut(part);
+        let is_cycle = |part: usize| [CYCLE, QUADRATURE, FREQUENCY].contains(&part);
+        for (part, (x, seed)) in self.x.iter_mut().zip(&from.x).enumerate() {
+            x.put(lane, if is_cycle(part) { 0.0 } else { *seed });
         }
-        fresh.begin_cycle(model);
-        for row in 0..STATES {
-            let kept = KEPT.contains(&row);
-            let x = if kept { from.x[row] } else { fresh.x[row].of(lane) };
-            self.x[row].put(lane, x);
-            for column in 0..STATES {
-                let kept = kept && KEPT.contains(&column);
-                let value = if kept { from.p[row][column] } else { fresh.p[row][column].of(lane) };
-                self.p[row][column].put(lane, value);
+        self.x[FREQUENCY].put(lane, model.log_frequency.of(lane));
+        let seeds = from.p.chunks_exact(from.x.len());
+        for (row, (cells, seeds)) in self.p.rows_mut().zip(seeds).enumerate() {
+            for (column, (cell, seed)) in cells.iter_mut().zip(seeds).enumerate() {
+                cell.put(lane, if is_cycle(row) || is_cycle(column) { 0.0 } else { *seed });
             }
         }
+        for part in [CYCLE, QUADRATURE] {
+            self.p[part][part].put(lane, model.amplitude.of(lane));
+        }
+        self.p[FREQUENCY][FREQUENCY].put(lane, model.frequency_spread.of(lane));
         self.score.put(lane, from.score);
-    }
-
-    /// What another member can begin from.
-    pub fn seed(&self, lane: usize, score: f64) -> Seed {
-        let mut x = self.x.map(|value| value.of(lane));
-        x[RATE] += x[CYCLE];
-        Seed { x, p: self.p.map(|row| row.map(|value| value.of(lane))), score }
     }
 }
 
-/// One member's state.
-#[derive(Clone, Copy, Debug)]
+/// One member's state, which another can begin from.
+#[derive(Clone, Debug, Default)]
 pub struct Seed {
-    pub x: [f64; STATES],
-    pub p: [[f64; STATES]; STATES],
-    pub score: f64,
+    x: Vec<f64>,
+    /// Row after row.
+    p: Vec<f64>,
+    score: f64,
+}
+
+impl Seed {
+    /// Room for a state with this many parts.
+    pub fn with_parts(parts: usize) -> Self {
+        Seed { x: Vec::with_capacity(parts), p: Vec::with_capacity(parts * parts), score: 0.0 }
+    }
+
+    pub fn bytes(&self) -> usize {
+        (self.x.capacity() + self.p.capacity()) * size_of::<f64>()
+    }
+
+    /// Takes over the state of a member. What its cycle adds to the rate now becomes part of the rate.
+    pub fn take(&mut self, group: &Group, lane: usize, score: f64) {
+        self.x.clear();
+        self.x.extend(group.x.iter().map(|value| value.of(lane)));
+        self.x[RATE] += self.x[CYCLE];
+        self.p.clear();
+        self.p.extend(group.p.cells().iter().map(|value| value.of(lane)));
+        self.score = score;
+    }
 }

@@ -9,9 +9,9 @@ pub const MICRO: f64 = 1e-6;
 /// One packet of an exchange as a measurement z of the state: `z = H x + q`, with H in the first field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
-    /// Forward `theta - r trip + floor + queueing`, backward `-theta + floor + queueing`, us.
+    /// Forward `theta - r trip + floor + queueing`, backward `-theta + r trip + floor + queueing`, us.
     pub delay: f64,
-    /// How long before the exchange's end the packet's own stamp was taken, s.
+    /// How long before the moment of the state the packet's own stamp was taken, s.
     pub trip: f64,
     /// The variance of what the stamp's width can do, us^2.
     pub noise: f64,

@@ -1,12 +1,13 @@
 //! What is believed to have happened between two exchanges in place of what the filter assumed.
 
-use super::group::{FLOORS, Group, RATE, THETA, floor_of};
+use super::group::{Group, RATE, THETA, floor_of, floors_of};
 use super::lanes::Lanes;
 use ffclock_units::Direction;
 
 /// A floor that moved.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
+    pub server: usize,
     pub way: Direction,
     /// How many of the last exchanges came after it.
     pub since: usize,
@@ -30,7 +31,7 @@ pub enum Revision {
     },
     /// The floor of one way had never been seen. Both floors are as far apart as before, and what the other way shows
     /// stays true: what is open moves both floors, and theta with the floor of the other way.
-    UnseenFloor { since: usize, way: Direction, shift: f64 },
+    UnseenFloor { server: usize, since: usize, way: Direction, shift: f64 },
 }
 
 impl Revision {
@@ -46,8 +47,8 @@ impl Revision {
     pub fn apply(&self, group: &mut Group) {
         match self {
             Revision::Floor(change) => {
-                let part = floor_of(change.way);
-                group.cut(part);
+                let part = floor_of(change.server, change.way);
+                group.p.cut(part);
                 group.x[part] += Lanes::all(change.shift);
                 group.p[part][part] = Lanes::all(change.variance);
             }
@@ -55,12 +56,12 @@ impl Revision {
                 group.p[THETA][THETA] += Lanes::all(*theta);
                 group.p[RATE][RATE] += Lanes::all(*rate);
             }
-            Revision::UnseenFloor { way, shift, .. } => {
+            Revision::UnseenFloor { server, way, shift, .. } => {
                 let theta = match way {
                     Direction::Outgoing => *shift,
                     Direction::Incoming => -shift,
                 };
-                let [forward, backward] = FLOORS;
+                let [forward, backward] = floors_of(*server);
                 let open = [(THETA, theta), (forward, *shift), (backward, *shift)];
                 for (row, a) in open {
                     for (column, b) in open {

@@ -2,15 +2,15 @@
 
 use super::guarded::{Guarded, Judged};
 use crate::bank::Densities;
-use crate::bank::group::Begin;
+use crate::bank::group::{Begin, Evident};
 use crate::frame::Point;
 use crate::guard::Entry;
 use crate::learned::{Filter, Input, Measured, Revisions, State};
 use crate::outcome::Measure;
-use crate::tuning::learned::{DISAGREEMENT, WARM_RATE};
+use crate::tuning::learned::DISAGREEMENT;
 use crate::{
-    Agreement, ClassicConfig, Estimator, Event, Events, LearnedConfig, Outcome, ProvenInterval, RateMemory, Summary,
-    Verdict,
+    Agreement, ClassicConfig, Estimator, Event, Events, LearnedConfig, Outcome, ProvenInterval, RateMemory, Rejection,
+    Summary, Verdict,
 };
 use ffclock_units::{
     ClockError, Counter, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty, Status,
@@ -27,6 +27,10 @@ pub struct Learned {
     is_contradicted: bool,
     disagrees: bool,
     revisions: Revisions,
+    /// The last exchange.
+    last: Outcome,
+    claim: f64,
+    entry: Entry,
 }
 
 impl Learned {
@@ -35,10 +39,13 @@ impl Learned {
     pub fn new(config: LearnedConfig, classic: ClassicConfig, nominal: Period, remembered: Option<RateMemory>) -> Self {
         Learned {
             guarded: Guarded::new(&classic, nominal, remembered),
-            filter: Filter::new(config, &classic, nominal),
+            filter: Filter::new(config, &classic, nominal, 1),
             is_contradicted: false,
             disagrees: false,
             revisions: Revisions::default(),
+            last: Outcome::rejected(Rejection::OutOfOrder),
+            claim: 0.0,
+            entry: Entry::First,
         }
     }
 
@@ -55,12 +62,39 @@ impl Learned {
 
     /// What is known of queueing now.
     pub(crate) fn densities(&self) -> Densities<'_> {
-        self.filter.densities()
+        self.filter.densities(0)
+    }
+
+    /// The filter behind the guard.
+    pub(crate) fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// The period that the counter is sold with.
+    pub(crate) fn nominal(&self) -> Period {
+        self.guarded.guard.nominal()
+    }
+
+    /// What the server last claimed of its own largest error, s.
+    pub(crate) fn claim(&self) -> f64 {
+        self.claim
+    }
+
+    /// What happened with the last exchange.
+    pub(crate) fn last(&self) -> &Outcome {
+        &self.last
+    }
+
+    /// The last exchange, for a filter of several servers.
+    pub(crate) fn input<'a>(&'a self, server: usize, exchange: &'a Exchange, evident: Evident) -> Input<'a> {
+        let Guarded { guard, classic } = &self.guarded;
+        let fallback_rate = classic.rate(guard.rates());
+        Input { server, exchange, evident, guard, entry: self.entry, fallback_rate }
     }
 
     /// Where a clock begins with an exchange.
     pub(crate) fn beginning(&self, point: &Point) -> Begin {
-        self.filter.begin_at(point, self.guarded.guard.prior())
+        self.filter.begin_at(0, point, self.guarded.guard.prior())
     }
 
     /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions
@@ -74,9 +108,10 @@ impl Learned {
             Verdict::Rejected(_) => self.is_contradicted,
         };
         let Some(entry) = judged.entry_without_suspicion() else { return judged.outcome };
+        self.entry = entry;
         let Guarded { guard, classic } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
-        let input = Input { exchange, guard, entry, fallback_rate };
+        let input = Input { server: 0, exchange, evident: Evident::All, guard, entry, fallback_rate };
         let Measured { mut events, offset, revisions, doubts_proof } = self.filter.measure(&input);
         self.revisions = revisions;
         if doubts_proof && self.guarded.guard.doubt_wander(exchange) {
@@ -106,13 +141,7 @@ impl Learned {
     }
 
     fn status(&self, state: &State) -> Status {
-        if self.is_contradicted || state.is_displaced {
-            Status::Holdover
-        } else if state.is_young || Rate::from_fraction(state.growth) > Rate::from_fraction(WARM_RATE) {
-            Status::WarmingUp
-        } else {
-            Status::Synchronised
-        }
+        if self.is_contradicted || state.is_displaced { Status::Holdover } else { state.status() }
     }
 
     fn make_estimate(&self, state: &State) -> Estimate {
@@ -161,6 +190,7 @@ impl Estimator for Learned {
         let is_used_after_all = outcome.verdict != judged.outcome.verdict;
         let contradicted = if is_used_after_all { 0 } else { judged.contradicted };
         self.guarded.guard.count(&outcome, contradicted);
+        (self.last, self.claim) = (outcome, exchange.server.root_distance.as_seconds());
         outcome
     }
 
@@ -181,7 +211,7 @@ impl Estimator for Learned {
         let before = self.guarded.estimate().map(|other| other.at(state.counter).time - state.time);
         let rate = (1.0 + state.rate) / (1.0 + common.period.relative_to(self.guarded.guard.nominal()).as_fraction());
         Summary {
-            floor: Span::from_seconds(state.floor),
+            floor: Span::from_seconds(self.filter.floor(0)),
             shifts_up: shifts.up,
             shifts_down: shifts.down,
             local_rate: Some(Rate::from_fraction(rate - 1.0)),

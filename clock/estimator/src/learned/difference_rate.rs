@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn blend(theta: f64, rate: f64) -> Blend {
-        Blend { theta, variance: 0.25, deviation_later: 1.0, rate, floors: [0.0; 2] }
+        Blend { theta, variance: 0.25, deviation_later: 1.0, rate }
     }
 
     #[test]

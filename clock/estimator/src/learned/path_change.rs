@@ -9,7 +9,7 @@
 use super::recent::{Filtering, Recent};
 use crate::bank::density::Tabulated;
 use crate::bank::revision::{Change, Revision};
-use crate::bank::{Bank, Densities, Family, ModelSet};
+use crate::bank::{Bank, Family};
 use crate::tuning::learned::{
     BURST_SLACK, CHANGE_GAIN, CHANGE_SPREAD, COMPARED, DECISIVE, DEPTH, DISPLACEMENT_TOLERANCE, FIRST_TRIAL,
     LEAST_COMPARED, LEAST_SHIFT, LEAST_SQUARED_SHIFT, ONSET_REACH, SETTLING, SHARED_DEVIATIONS, SHARED_PART, STEADY,
@@ -17,18 +17,19 @@ use crate::tuning::learned::{
 };
 use ffclock_units::Direction;
 
-/// The last `count` packets of one way as one family saw them.
-struct Witnesses<'a> {
-    recent: &'a Recent,
-    way: Direction,
-    family: Family,
+/// The packets of one way to or from a server as one family saw them.
+#[derive(Clone, Copy)]
+pub struct Witnesses<'a> {
+    pub recent: &'a Recent,
+    pub server: usize,
+    pub way: Direction,
+    pub family: Family,
 }
 
 impl Witnesses<'_> {
     fn packets(&self, count: usize) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         let (way, family) = (self.way.index(), self.family.index());
-        let observation = (0..count).map_while(|age| self.recent.get(age));
-        observation.map(move |observation| {
+        self.recent.of(self.server).take(count).map(move |(_, observation)| {
             let predictions = &observation.predictions[family];
             (predictions.cavities[way].mean, predictions.cavities[way].variance, predictions.logs[way])
         })
@@ -64,23 +65,32 @@ impl Witnesses<'_> {
     }
 }
 
-/// Looks for a change of one way as `family` sees it.
-pub fn find(recent: &Recent, way: Direction, family: Family, density: &Tabulated) -> Option<Change> {
-    let witnesses = Witnesses { recent, way, family };
-    let mut best: Option<(f64, Change)> = None;
-    for since in WITNESSES..=DEPTH.min(recent.len()) {
-        let (shift, gain) = witnesses.shift(since, density);
-        let variance = witnesses.variance(since);
+/// A change that was found, and how many packets of its way witness it.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub change: Change,
+    pub witnesses: usize,
+}
+
+/// Looks for a change of one way.
+pub fn find(witnesses: Witnesses<'_>, density: &Tabulated) -> Option<Found> {
+    let Witnesses { recent, server, way, .. } = witnesses;
+    let mut best: Option<(f64, Found)> = None;
+    for count in WITNESSES..=DEPTH {
+        let Some(since) = recent.since(server, count) else { break };
+        let (shift, gain) = witnesses.shift(count, density);
+        let variance = witnesses.variance(count);
         // No queueing puts a packet before its floor.
         let is_large = shift < 0.0 || shift > LEAST_SHIFT * density.ninth_decile;
         let is_large = is_large && shift * shift > LEAST_SQUARED_SHIFT * variance;
-        let is_steady = gain - witnesses.gain_of_load(since) > STEADY;
+        let is_steady = gain - witnesses.gain_of_load(count) > STEADY;
         if gain > CHANGE_GAIN && is_large && is_steady && best.is_none_or(|(most, _)| gain > most) {
             let spread = CHANGE_SPREAD * density.median + libm::sqrt(variance);
-            best = Some((gain, Change { way, since, shift, variance: spread * spread }));
+            let change = Change { server, way, since, shift, variance: spread * spread };
+            best = Some((gain, Found { change, witnesses: count }));
         }
     }
-    best.map(|(_, change)| change)
+    best.map(|(_, found)| found)
 }
 
 /// What explains packets that need a change.
@@ -97,26 +107,25 @@ pub enum Cause {
 /// What hypotheses are tried with.
 pub struct Trial<'a> {
     pub recent: &'a Recent,
-    pub densities: Densities<'a>,
-    pub set: &'a ModelSet,
+    pub filtering: Filtering<'a>,
     /// Overwritten by each trial.
     pub scratch: &'a mut Bank,
 }
 
 impl Trial<'_> {
     fn score(&mut self, since: usize, revisions: &[Revision]) -> f64 {
-        let filtering = Filtering { densities: self.densities, set: self.set };
-        self.recent.score(since, revisions, self.scratch, filtering)
+        self.recent.score(since, revisions, self.scratch, self.filtering)
     }
 
-    /// Whether the packets since `change` are explained by it, alone or with one of the other way, or by a change of
+    /// Whether the packets since a change are explained by it, alone or with one of the other way, or by a change of
     /// the counter's rate: the whole bank sees them again with each.
-    pub fn cause(mut self, change: &Change, family: Family) -> Cause {
-        let both = [Revision::Floor(*change), Revision::Floor(self.opposite(change, family))];
+    pub fn cause(mut self, found: &Found, family: Family) -> Cause {
+        let Found { change, witnesses } = found;
+        let both = [Revision::Floor(*change), Revision::Floor(self.opposite(found, family))];
         let jumps = self.score(change.since, &both[..1]).max(self.score(change.since, &both));
-        let reach = change.since.saturating_add(ONSET_REACH).min(self.recent.len());
         let mut best = (f64::NEG_INFINITY, Cause::Jump);
-        for since in change.since..=reach {
+        let onsets = *witnesses..=witnesses.saturating_add(ONSET_REACH);
+        for since in onsets.map_while(|count| self.recent.since(change.server, count)) {
             let rate = change.shift / self.recent.elapsed(change.since);
             let theta = BURST_SLACK * change.shift;
             let burst = Revision::NoiseBurst { since, variances: [theta * theta, rate * rate] };
@@ -126,7 +135,7 @@ impl Trial<'_> {
             }
         }
         let (with_burst, cause) = best;
-        if (with_burst - jumps).abs() < DECISIVE && change.since < DEPTH {
+        if (with_burst - jumps).abs() < DECISIVE && *witnesses < self.recent.depth() {
             Cause::Open
         } else if with_burst > jumps {
             cause
@@ -136,12 +145,12 @@ impl Trial<'_> {
     }
 
     /// What the other way shows since a change.
-    fn opposite(&self, change: &Change, family: Family) -> Change {
-        let way = change.way.other();
-        let density = self.densities[family.index()][way.index()];
-        let witnesses = Witnesses { recent: self.recent, way, family };
-        let (shift, _) = witnesses.shift(change.since, density);
-        Change { way, since: change.since, shift, variance: change.variance }
+    fn opposite(&self, found: &Found, family: Family) -> Change {
+        let Found { change, witnesses } = *found;
+        let (server, way) = (change.server, change.way.other());
+        let density = (self.filtering.densities)(server)[family.index()][way.index()];
+        let (shift, _) = Witnesses { recent: self.recent, server, way, family }.shift(witnesses, density);
+        Change { way, shift, ..change }
     }
 }
 
@@ -217,12 +226,12 @@ mod tests {
     use super::super::recent::Observation;
     use super::*;
     use crate::LearnedConfig;
-    use crate::bank::Prediction;
     use crate::bank::density::{Components, Mixture};
     use crate::bank::grid::Cavity;
-    use crate::bank::group::Begin;
+    use crate::bank::group::{Begin, Evident};
     use crate::bank::measurement::Measurement;
     use crate::bank::model;
+    use crate::bank::{BankExchange, ModelSet, Prediction};
     use crate::tuning::bank::SHAPES;
     use alloc::vec::Vec;
 
@@ -280,21 +289,33 @@ mod tests {
         mixture
     }
 
+    fn bank(rate_variance: f64, variance: f64) -> (ModelSet, Bank) {
+        let models = model::models(&LearnedConfig::default());
+        let set = ModelSet { servers: 1, models, families: [true; 2] };
+        let begin = Begin { server: 0, theta: 0.0, rate: 0.0, rate_variance, floors: [0.0; 2], variance };
+        let bank = Bank::begin(&begin, &set);
+        (set, bank)
+    }
+
+    fn exchange(measurements: [Measurement; 2]) -> BankExchange {
+        BankExchange { server: 0, interval: 16.0, measurements, evident: Evident::All }
+    }
+
     /// The change that is found when the last packets of one way queue for `queueing`, us, and the path is longer by
     /// `shift`.
     fn found(density: &Tabulated, queueing: f64, shift: f64) -> Option<Change> {
-        let set = ModelSet { models: model::models(&LearnedConfig::default()), families: [true; 2] };
-        let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
-        let bank = Bank::begin(&begin, &set);
-        let mut recent = Recent::new(&bank);
+        let (set, bank) = bank(1.0, 1.0);
+        let mut recent = Recent::new(&set);
         let mean = queueing + shift;
         let predictions =
             Prediction { cavities: [Cavity { mean, variance: 0.01 }; 2], logs: [density.log_at(mean); 2] };
-        let measurement = Measurement { delay: 0.0, trip: 0.0, noise: 1e-6 };
-        let observation =
-            Observation { interval: 16.0, measurements: [measurement; 2], predictions: [predictions; 2], step: 0.0 };
-        (0..DEPTH).for_each(|_| recent.push(&bank.groups, observation));
-        find(&recent, Direction::Outgoing, Family::Edges, density)
+        let exchange = exchange([Measurement { delay: 0.0, trip: 0.0, noise: 1e-6 }; 2]);
+        for _ in 0..DEPTH {
+            recent.save(&bank);
+            recent.push(Observation { exchange, predictions: [predictions; 2], step: 0.0 });
+        }
+        let witnesses = Witnesses { recent: &recent, server: 0, way: Direction::Outgoing, family: Family::Edges };
+        find(witnesses, density).map(|found| found.change)
     }
 
     #[test]
@@ -313,22 +334,22 @@ mod tests {
         const INTERVAL: f64 = 16.0;
         let mixture = narrow();
         let densities = [[mixture.table(); 2]; 2];
-        let set = ModelSet { models: model::models(&LearnedConfig::default()), families: [true; 2] };
-        let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1e-6, floors: [0.0; 2], variance: 0.01 };
-        let mut bank = Bank::begin(&begin, &set);
-        let mut recent = Recent::new(&bank);
+        let (set, mut bank) = bank(1e-6, 0.01);
+        let mut recent = Recent::new(&set);
         for age in (0..DEPTH).rev() {
             let theta = rate * INTERVAL * exchanges.saturating_sub(age) as f64;
             let measurements = [theta, -theta].map(|part| Measurement { delay: part + 5.0, trip: 0.0, noise: 1e-6 });
-            let before = bank.groups;
-            bank.predict(INTERVAL, densities, &set);
-            let predictions = bank.observe(&measurements, densities, &set);
-            recent.push(&before, Observation { interval: INTERVAL, measurements, predictions, step: 0.0 });
+            let exchange = exchange(measurements);
+            recent.save(&bank);
+            bank.predict(&exchange, densities, &set);
+            let predictions = bank.observe(&exchange, densities, &set);
+            recent.push(Observation { exchange, predictions, step: 0.0 });
         }
         let shift = rate * recent.elapsed(since);
-        let change = Change { way: Direction::Outgoing, since, shift, variance: 1.0 };
-        let trial = Trial { recent: &recent, densities, set: &set, scratch: &mut bank };
-        match trial.cause(&change, Family::Edges) {
+        let change = Change { server: 0, way: Direction::Outgoing, since, shift, variance: 1.0 };
+        let filtering = Filtering { densities: &|_| densities, set: &set };
+        let trial = Trial { recent: &recent, filtering, scratch: &mut bank };
+        match trial.cause(&Found { change, witnesses: since }, Family::Edges) {
             Cause::Rate(Revision::NoiseBurst { since: found, .. }) => Some(found - since),
             _ => None,
         }

@@ -29,6 +29,7 @@ pub struct Reinitialisation {
 
 /// What an attempt begins with.
 pub struct Attempt<'a> {
+    pub server: usize,
     /// What is known of the counter's rate, ppm.
     pub rate: f64,
     /// How much longer the floor of the way to the server is than that of the way back, us, and the variance of this,
@@ -103,18 +104,19 @@ impl Reinitialisation {
         debug_assert_eq!(self.last.len(), EAGER, "an attempt is due");
         let [asymmetry, variance] = attempt.asymmetry;
         let Some(begin) = begin(&self.last, attempt.rate, asymmetry) else { return false };
-        let Attempt { scratch, learning, set, .. } = attempt;
+        let Attempt { server, scratch, learning, set, .. } = attempt;
+        let begin = Begin { server, ..begin };
         self.predictions.clear();
         self.predictions.extend(self.last.iter().map(|observation| observation.predictions));
         let before = self.judge(learning, set);
         self.mixtures.take_over(learning.mixtures(), learning.components());
         for _ in 0..REINITIALISE_PASSES {
-            *scratch = Bank::begin(&begin, set);
-            scratch.for_groups(|group| group.open_asymmetry(variance));
+            scratch.restart(&begin, set);
+            scratch.for_groups(|group| group.open_asymmetry(server, variance));
             self.predictions.clear();
             for observation in &self.last {
-                scratch.predict(observation.interval, self.mixtures.densities(), set);
-                self.predictions.push(scratch.observe(&observation.measurements, self.mixtures.densities(), set));
+                scratch.predict(&observation.exchange, self.mixtures.densities(), set);
+                self.predictions.push(scratch.observe(&observation.exchange, self.mixtures.densities(), set));
                 scratch.for_groups(|group| group.follow(observation.step));
             }
             self.mixtures.relearn(&self.predictions, learning.components());
@@ -148,7 +150,7 @@ fn likelihood(mixtures: &Mixtures, predictions: &[[Prediction; 2]], set: &ModelS
 /// more than that meanwhile.
 fn begin(last: &VecDeque<Observation>, rate: f64, asymmetry: f64) -> Option<Begin> {
     let count = last.len() as f64;
-    let time: f64 = last.iter().map(|observation| observation.interval).sum();
+    let time: f64 = last.iter().map(|observation| observation.exchange.interval).sum();
     let (rate, Envelope { fastest: [forward, backward], queueing }) = fit(last, rate, time);
     let deviation = (queueing[0] + queueing[1]) / count + GRAIN;
     let wander = USUAL_WALK * libm::sqrt(time * time * time / 3.0);
@@ -158,7 +160,14 @@ fn begin(last: &VecDeque<Observation>, rate: f64, asymmetry: f64) -> Option<Begi
     let theta = 0.5 * (forward - backward - asymmetry);
     let rate_deviation = (queueing[0].min(queueing[1]) + GRAIN) / time;
     let floors = [forward - theta, backward + theta];
-    Some(Begin { theta, rate, rate_variance: rate_deviation * rate_deviation, floors, variance: deviation * deviation })
+    Some(Begin {
+        server: 0,
+        theta,
+        rate,
+        rate_variance: rate_deviation * rate_deviation,
+        floors,
+        variance: deviation * deviation,
+    })
 }
 
 /// The rate at which the packets are likeliest if each way queues them exponentially, for a time of its own: the
@@ -191,8 +200,8 @@ impl Envelope {
         let (mut time, mut origin) = (0.0, 0.0);
         let (mut fastest, mut sum) = ([f64::INFINITY; 2], [0.0; 2]);
         for observation in last {
-            time += observation.interval;
-            let [forward, backward] = observation.measurements;
+            time += observation.exchange.interval;
+            let [forward, backward] = observation.exchange.measurements;
             let theta = rate * time - origin;
             let delays = [forward.delay - theta + rate * forward.trip, backward.delay + theta];
             fastest = core::array::from_fn(|way| fastest[way].min(delays[way]));
@@ -212,7 +221,9 @@ impl Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bank::BankExchange;
     use crate::bank::grid::Cavity;
+    use crate::bank::group::Evident;
     use crate::bank::measurement::Measurement;
 
     const RATE: f64 = 40.0;
@@ -232,9 +243,17 @@ mod tests {
             let backward = Measurement { delay: -theta + FLOORS[1] + queueing[1], trip: 0.0, noise: 1e-6 };
             let step = step(number);
             origin += step;
-            Observation { interval, measurements: [forward, backward], predictions, step }
+            Observation { exchange: exchange(interval, [forward, backward]), predictions, step }
         });
         observation.collect()
+    }
+
+    fn exchange(interval: f64, measurements: [Measurement; 2]) -> BankExchange {
+        BankExchange { server: 0, interval, measurements, evident: Evident::All }
+    }
+
+    fn rarely(observation: Observation) -> Observation {
+        Observation { exchange: BankExchange { interval: 1024.0, ..observation.exchange }, ..observation }
     }
 
     #[test]
@@ -257,8 +276,7 @@ mod tests {
 
     #[test]
     fn rare_exchanges_are_not_filtered_again() {
-        let rare =
-            exchanges(|_| 0.0).into_iter().map(|observation| Observation { interval: 1024.0, ..observation }).collect();
+        let rare = exchanges(|_| 0.0).into_iter().map(rarely).collect();
         assert!(begin(&rare, 0.0, 0.0).is_none(), "an oscillator wanders by more meanwhile");
     }
 

@@ -2,15 +2,16 @@
 
 use super::ambiguity::FloorAmbiguity;
 use super::difference_rate::DifferenceRate;
-use super::path_change::{self, Cause, Trial};
-use super::recent::Observation;
+use super::path::ServerPath;
+use super::path_change::{self, Cause, Displacement, Trial, Witnesses};
+use super::recent::{Filtering, Observation};
 use super::reinitialise::Attempt;
 use super::{Filter, Input, MICRO, Now, Placed};
-use crate::bank::group::{Begin, FLOORS, THETA};
+use crate::bank::group::{Begin, Evident, THETA, floors_of};
 use crate::bank::lanes::Lanes;
-use crate::bank::measurement::measurements;
+use crate::bank::measurement::{Measurement, measurements};
 use crate::bank::revision::{Change, Revision};
-use crate::bank::{Bank, Family};
+use crate::bank::{BankExchange, Family};
 use crate::frame::{Frame, Point};
 use crate::guard::Entry;
 use crate::tuning::learned::{
@@ -18,43 +19,57 @@ use crate::tuning::learned::{
     SHARED_VARIANCE, UNEXPLAINED_LIMIT,
 };
 use crate::{Event, Events};
-use ffclock_units::{Direction, Span};
+use ffclock_units::{Direction, Moment, Span, Tai};
 
 impl Filter {
     /// Lets an exchange pass all stages.
     pub(super) fn pass(&mut self, input: &Input<'_>, placed: Placed, events: &mut Events) {
         let Placed { mut now, point } = placed;
-        if !(point.x > 0.0 && point.x <= LONGEST_SILENCE) {
+        let (server, is_alone) = (input.server, self.is_alone(input.server));
+        if point.x > LONGEST_SILENCE || (is_alone && point.x <= 0.0) {
             return self.begin(input, events);
         }
-        if matches!(input.entry, Entry::Step(_)) {
+        if is_alone && matches!(input.entry, Entry::Step(_)) {
             return self.begin_time(input, placed, events);
         }
-        let mut explained = self.filter(&point);
+        self.paths.iter_mut().for_each(|path| path.silence += point.x.max(0.0));
+        let exchange = self.exchange(input, &point);
+        let mut is_explained = self.filter(exchange);
         if let Some(step) = self.reinitialise(input, &now.frame) {
             now.difference.exclude(step);
-            explained = true;
+            is_explained = true;
             events.add(Event::Reinitialised);
         }
-        self.look_for_changes(events);
-        now.difference.exclude(self.judge_displacement(point.x, events));
+        self.look_for_changes(server, events);
+        now.difference.exclude(self.judge_displacement(server, events));
+        self.paths[server].count();
         if events.contains(Event::RateJumped) {
             now.difference = DifferenceRate::begin(now.difference.rate);
         }
         self.bank.reseed(&self.set);
-        now.poll = if now.past < 2 { point.x } else { now.poll + POLL_PART * (point.x - now.poll) };
+        now.poll = if now.past < 2 { exchange.interval } else { now.poll + POLL_PART * (exchange.interval - now.poll) };
         now.past = now.past.saturating_add(1);
-        now.astray = if explained { 0 } else { now.astray.saturating_add(1) };
+        if input.evident == Evident::All {
+            now.astray = if is_explained { 0 } else { now.astray.saturating_add(1) };
+        }
         self.conclude(input, now, events);
+    }
+
+    /// What an exchange shows to the bank. One that ended before the last one of another server shows the time then.
+    fn exchange(&self, input: &Input<'_>, point: &Point) -> BankExchange {
+        let evident = if self.paths[input.server].has_joined() { input.evident } else { Evident::Joins };
+        let late = (-point.x).max(0.0);
+        let measurements = measurements(point).map(|packet| Measurement { trip: packet.trip + late, ..packet });
+        BankExchange { server: input.server, interval: point.x.max(0.0), measurements, evident }
     }
 
     /// The first exchange of all, or the first that is usable.
     pub(super) fn begin(&mut self, input: &Input<'_>, events: &mut Events) {
         let frame = Frame::at(self.nominal, input.exchange);
         let begin = self.beginning(input, &frame);
-        self.bank = Bank::begin(&begin, &self.set);
-        self.learning.restart();
-        self.forget_paths();
+        self.bank.restart(&begin, &self.set);
+        self.paths.iter_mut().for_each(|path| path.learning.restart());
+        self.begin_paths(input.server);
         let blend = self.bank.blend(&self.set, 1.0, 1.0);
         let now = Now {
             frame,
@@ -77,8 +92,8 @@ impl Filter {
         let begin = self.beginning(input, &now.frame);
         let rate = input.fallback_rate / MICRO;
         let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
-        self.bank = Bank::begin(&begin, &self.set);
-        self.forget_paths();
+        self.bank.restart(&begin, &self.set);
+        self.begin_paths(input.server);
         now.difference = DifferenceRate::begin(rate);
         (now.past, now.astray, now.outside) = (1, 0, 0);
         self.conclude(input, now, events);
@@ -87,85 +102,107 @@ impl Filter {
     /// Takes the time and the floors from an exchange, and keeps what is known of the oscillator and of queueing.
     fn begin_time(&mut self, input: &Input<'_>, placed: Placed, events: &mut Events) {
         let Placed { mut now, point } = placed;
-        self.bank.predict(point.x, self.learning.densities(), &self.set);
+        let exchange = self.exchange(input, &point);
+        self.bank.predict(&exchange, self.paths[input.server].learning.densities(), &self.set);
         now.frame = Frame::at(self.nominal, input.exchange);
         let begin = self.beginning(input, &now.frame);
-        self.bank.begin_time(&begin);
-        self.forget_paths();
+        self.bank.for_groups(|group| group.begin_time(&begin));
+        self.begin_paths(input.server);
         (now.past, now.astray, now.outside) = (1, 0, 0);
         self.conclude(input, now, events);
     }
 
-    fn forget_paths(&mut self) {
-        self.reinitialisation.clear();
+    /// The clock begins with this server; the others have to join again.
+    fn begin_paths(&mut self, server: usize) {
+        self.paths.iter_mut().for_each(ServerPath::leave);
+        self.paths[server].begin();
+        self.ahead = 0.0;
         self.revisions.began = true;
         self.recent.clear();
-        self.displacement = path_change::Displacement::default();
-        self.ambiguity = FloorAmbiguity::NEW;
     }
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
-    fn filter(&mut self, point: &Point) -> bool {
-        let measurements = measurements(point);
-        let before = self.bank.groups;
-        self.bank.predict(point.x, self.learning.densities(), &self.set);
-        let predictions = self.bank.observe(&measurements, self.learning.densities(), &self.set);
-        let observation = Observation { interval: point.x, measurements, predictions, step: 0.0 };
-        self.recent.push(&before, observation);
-        self.reinitialisation.push(observation);
-        self.learning.take(&predictions);
-        self.ambiguity.pass(self.learning.densities());
-        let best = predictions[self.bank.best(&self.set).family.index()];
+    fn filter(&mut self, exchange: BankExchange) -> bool {
+        let Filter { bank, set, paths, recent, .. } = self;
+        let path = &mut paths[exchange.server];
+        if exchange.evident == Evident::Joins {
+            path.join();
+        }
+        recent.save(bank);
+        bank.predict(&exchange, path.learning.densities(), set);
+        let predictions = bank.observe(&exchange, path.learning.densities(), set);
+        let observation = Observation { exchange, predictions, step: 0.0 };
+        recent.push(observation);
+        if exchange.evident == Evident::Joins {
+            return true;
+        }
+        path.reinitialisation.push(observation);
+        path.learning.take(&predictions);
+        path.ambiguity.pass(path.learning.densities());
+        let best = predictions[bank.best(set).family.index()];
         let unexplained = libm::log(EXPLAINED * GARBAGE);
         best.logs.iter().any(|log| *log > unexplained)
     }
 
     /// Re-initialises from the last exchanges, when it is due and they are much likelier so. Returns the step of theta,
-    /// us.
+    /// us. Where several servers have a part in the clock, they correct each other.
     fn reinitialise(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
-        if !self.config.reinitialisation || self.displacement.is_pending() || !self.reinitialisation.take_due() {
+        let server = input.server;
+        let is_alone = self.is_alone(server);
+        let variance = self.asymmetry_variance(server).max(0.0);
+        let Filter { bank, scratch, set, paths, recent, .. } = self;
+        let ServerPath { learning, reinitialisation, displacement, ambiguity, .. } = &mut paths[server];
+        if !is_alone {
+            reinitialisation.interrupt();
             return None;
         }
-        let before = self.bank.blend(&self.set, 1.0, 1.0);
-        let [forward, backward] = before.floors;
-        let variance = self.asymmetry_variance().max(0.0);
-        let (scratch, learning, set) = (&mut self.scratch, &self.learning, &self.set);
-        let attempt = Attempt { rate: before.rate, asymmetry: [forward - backward, variance], scratch, learning, set };
-        if !self.reinitialisation.succeeds(attempt) || !self.scratch.is_sound() {
+        if !self.config.reinitialisation || displacement.is_pending() || !reinitialisation.take_due() {
             return None;
         }
-        let theta = self.scratch.blend(&self.set, 1.0, 1.0).theta;
+        let before = bank.blend(set, 1.0, 1.0);
+        let [forward, backward] = bank.floors(set, server).floors;
+        let attempt =
+            Attempt { server, rate: before.rate, asymmetry: [forward - backward, variance], scratch, learning, set };
+        if !reinitialisation.succeeds(attempt) || !scratch.is_sound() {
+            return None;
+        }
+        let theta = scratch.blend(set, 1.0, 1.0).theta;
         let counter = input.exchange.received.counter;
         if !input.guard.is_proven(counter, frame.moment(counter, theta * MICRO)) {
             return None;
         }
-        core::mem::swap(&mut self.bank, &mut self.scratch);
-        self.reinitialisation.teach(&mut self.learning);
+        core::mem::swap(bank, scratch);
+        reinitialisation.teach(learning);
         // These were compared with the floors from before.
-        self.recent.clear();
-        self.ambiguity = FloorAmbiguity::NEW;
+        recent.clear();
+        *ambiguity = FloorAmbiguity::NEW;
         Some(theta - before.theta)
     }
 
-    fn look_for_changes(&mut self, events: &mut Events) {
+    fn look_for_changes(&mut self, server: usize, events: &mut Events) {
         if !self.config.floor_changes {
             return;
         }
         for way in Direction::BOTH {
             let family = self.bank.best(&self.set).family;
-            let density = self.learning.densities()[family.index()][way.index()];
-            let Some(found) = path_change::find(&self.recent, way, family, density) else { continue };
-            if self.ambiguity.explains(found.shift, density.ninth_decile) {
-                self.revise(&Revision::UnseenFloor { since: found.since, way, shift: found.shift });
+            let path = &self.paths[server];
+            let density = path.learning.densities()[family.index()][way.index()];
+            let witnesses = Witnesses { recent: &self.recent, server, way, family };
+            let Some(found) = path_change::find(witnesses, density) else { continue };
+            let Change { since, shift, .. } = found.change;
+            if path.ambiguity.explains(shift, density.ninth_decile) {
+                self.open_floor(found.change, Revision::UnseenFloor { server, since, way, shift });
                 continue;
             }
-            let (densities, set) = (self.learning.densities(), &self.set);
-            let trial = Trial { recent: &self.recent, densities, set, scratch: &mut self.scratch };
+            let paths = &self.paths;
+            let densities = |server: usize| paths[server].learning.densities();
+            let filtering = Filtering { densities: &densities, set: &self.set };
+            let trial = Trial { recent: &self.recent, filtering, scratch: &mut self.scratch };
             match trial.cause(&found, family) {
                 Cause::Open => {}
-                Cause::Jump => self.move_floor(found, family, events),
+                Cause::Jump => self.move_floor(found.change, family, events),
                 Cause::Rate(burst) => {
-                    self.revise(&burst);
+                    self.revise(server, &burst);
                     events.add(Event::RateJumped);
                     return;
                 }
@@ -173,20 +210,32 @@ impl Filter {
         }
     }
 
-    fn revise(&mut self, revision: &Revision) {
-        self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.set);
+    /// Lowers a floor that had never been seen. The other servers know theta, where there are some.
+    fn open_floor(&mut self, change: Change, unseen: Revision) {
+        let revision = if self.is_alone(change.server) { unseen } else { Revision::Floor(change) };
+        self.revise(change.server, &revision);
+    }
+
+    fn revise(&mut self, server: usize, revision: &Revision) {
+        let Filter { bank, set, paths, recent, .. } = self;
+        let densities = |server: usize| paths[server].learning.densities();
+        recent.replay(revision, bank, Filtering { densities: &densities, set });
+        let reinitialisation = &mut paths[server].reinitialisation;
         match revision {
-            Revision::UnseenFloor { .. } => self.reinitialisation.take_predictions(&self.recent),
-            Revision::Floor(_) | Revision::NoiseBurst { .. } => self.reinitialisation.interrupt(),
+            Revision::UnseenFloor { .. } => reinitialisation.take_predictions(recent),
+            Revision::Floor(_) | Revision::NoiseBurst { .. } => reinitialisation.interrupt(),
         }
         self.revisions.note(*revision);
     }
 
     fn move_floor(&mut self, change: Change, family: Family, events: &mut Events) {
-        let way = change.way.index();
-        let density = self.learning.densities()[family.index()][way];
-        self.displacement.begin(self.floors(), density);
-        self.revise(&Revision::Floor(change));
+        let server = change.server;
+        let floors = self.floors(server);
+        let path = &mut self.paths[server];
+        let density = path.learning.densities()[family.index()][change.way.index()];
+        path.displacement.begin(floors, density);
+        path.keep_time();
+        self.revise(server, &Revision::Floor(change));
         let (event, count) = if change.shift > 0.0 {
             (Event::FloorShiftUp, &mut self.shifts.up)
         } else {
@@ -196,67 +245,74 @@ impl Filter {
         *count = count.saturating_add(1);
     }
 
-    /// The floors of the best member, us.
-    pub(super) fn floors(&self) -> [f64; 2] {
+    /// The floors of a server by the best member, us.
+    pub(super) fn floors(&self, server: usize) -> [f64; 2] {
         let best = self.bank.best(&self.set);
-        FLOORS.map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
+        floors_of(server).map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
     }
 
-    /// A displacement of both floors in opposite directions that lasts was a step of the server's time; returns the
-    /// step, us.
-    fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
-        let floors = self.floors();
-        self.displacement.pass(interval, floors);
-        if self.displacement.is_time_to_compare(self.step_patience) {
-            self.share_change(floors);
+    /// A displacement of both floors in opposite directions that lasts was a step of the server's time. Returns how far
+    /// the clock steps with it, us: not at all where other servers have a part in it.
+    fn judge_displacement(&mut self, server: usize, events: &mut Events) -> f64 {
+        let (floors, is_alone) = (self.floors(server), self.is_alone(server));
+        let path = &mut self.paths[server];
+        path.displacement.pass(path.silence, floors);
+        if path.displacement.is_time_to_compare(self.step_patience) {
+            self.share_change(server, floors);
         }
-        if !self.displacement.is_ripe(self.step_patience) {
+        let path = &mut self.paths[server];
+        if !path.displacement.is_ripe(self.step_patience) {
             return 0.0;
         }
-        let step = self.displacement.step(floors);
-        if let Some(step) = step {
-            self.bank.for_groups(|group| {
-                let [forward, backward] = FLOORS;
-                group.x[THETA] += Lanes::all(step);
-                group.x[forward] -= Lanes::all(step);
-                group.x[backward] += Lanes::all(step);
-            });
-            self.recent.clear();
-            self.reinitialisation.interrupt();
-            self.revisions.began = true;
-            events.add(Event::ServerStepAccepted);
+        let step = path.displacement.step(floors);
+        path.displacement = Displacement::default();
+        let Some(step) = step else { return 0.0 };
+        events.add(Event::ServerStepAccepted);
+        if !is_alone {
+            path.step(step);
+            return 0.0;
         }
-        self.displacement = path_change::Displacement::default();
-        step.unwrap_or(0.0)
+        path.reinitialisation.interrupt();
+        self.bank.for_groups(|group| {
+            let [forward, backward] = floors_of(server);
+            group.x[THETA] += Lanes::all(step);
+            group.x[forward] -= Lanes::all(step);
+            group.x[backward] += Lanes::all(step);
+        });
+        self.recent.clear();
+        self.revisions.began = true;
+        step
     }
 
     /// The variance of the difference of the floors of the best member, us^2.
-    fn asymmetry_variance(&self) -> f64 {
+    fn asymmetry_variance(&self, server: usize) -> f64 {
         let best = self.bank.best(&self.set);
-        self.bank.state(&best).map_or(f64::NAN, |group| group.asymmetry_variance().of(best.lane))
+        self.bank.state(&best).map_or(f64::NAN, |group| group.asymmetry_variance(server).of(best.lane))
     }
 
     /// A change that both ways share leaves their difference as it was.
-    fn share_change(&mut self, floors: [f64; 2]) {
-        let deviation = libm::sqrt(self.asymmetry_variance().max(0.0));
-        let Some(asymmetry) = self.displacement.shared(floors, deviation) else { return };
-        self.bank.for_groups(|group| group.learn_asymmetry(asymmetry, SHARED_VARIANCE));
+    fn share_change(&mut self, server: usize, floors: [f64; 2]) {
+        let deviation = libm::sqrt(self.asymmetry_variance(server).max(0.0));
+        let Some(asymmetry) = self.paths[server].displacement.shared(floors, deviation) else { return };
+        self.bank.for_groups(|group| group.learn_asymmetry(server, asymmetry, SHARED_VARIANCE));
         // What happened before was predicted with floors that were not known like this.
         self.recent.clear();
     }
 
     /// Publishes the mean of the bank and moves the frame there; restarts when the mean makes no sense.
     pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
-        let counter = input.exchange.received.counter;
         debug_assert!(now.past > 0);
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
         now.blend = self.bank.blend(&self.set, now.poll.max(LEAST_POLL), now.later);
-        now.difference.pass(now.frame.position(counter), &now.blend);
-        now.counter = counter;
+        // A late exchange shows the time at the last one of another server.
+        let passed = now.frame.position(input.exchange.received.counter);
+        if passed > 0.0 || now.past == 1 {
+            now.counter = input.exchange.received.counter;
+        }
+        now.difference.pass(passed, &now.blend);
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
-        let step = Span::from_seconds(now.blend.theta * MICRO);
-        let time = now.frame.moment(now.counter, step.as_seconds());
-        if is_sound && !input.guard.is_proven(now.counter, time) {
+        let time = self.published(&now);
+        if is_sound && input.evident == Evident::All && !input.guard.is_proven(now.counter, time) {
             events.add(Event::OutsideProof);
             now.outside = now.outside.saturating_add(1);
         } else {
@@ -274,13 +330,31 @@ impl Filter {
             events.add(Event::FilterRestarted);
             return self.begin_again(input, now, events);
         }
+        let step = Span::from_seconds(now.blend.theta * MICRO);
         let moved = now.frame.move_to(now.counter, step.as_seconds());
         let moved = moved.y_step / MICRO;
         self.bank.for_groups(|group| group.follow(moved));
         self.recent.note_step(moved);
-        self.reinitialisation.note_step(moved);
+        self.paths[input.server].reinitialisation.note_step(moved);
         now.blend.theta -= moved;
         self.now = Some(now);
+        self.follow_servers();
         events.add(Event::OffsetUpdated);
+    }
+
+    /// The time that is published at the last exchange.
+    fn published(&self, now: &Now) -> Moment<Tai> {
+        let step = Span::from_seconds((now.blend.theta + self.ahead) * MICRO);
+        now.frame.moment(now.counter, step.as_seconds())
+    }
+
+    /// What the servers' floors say of their times now.
+    fn follow_servers(&mut self) {
+        if self.paths.len() < 2 {
+            return;
+        }
+        for (server, path) in self.paths.iter_mut().enumerate().filter(|(_, path)| path.has_joined()) {
+            path.follow(&self.bank.floors(&self.set, server));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Limits within the filter that are reached from outside only by chance.
 
 use super::{Filter, Input, Now};
-use crate::bank::group::{RATE, THETA};
+use crate::bank::group::{Evident, RATE, THETA};
 use crate::bank::lanes::Lanes;
 use crate::guard::{Decision, Entry, Examined, Guard};
 use crate::{ClassicConfig, Event, Events, LearnedConfig};
@@ -39,7 +39,7 @@ fn admit(guard: &mut Guard, exchange: &Exchange) {
 }
 
 fn input<'a>(guard: &'a Guard, exchange: &'a Exchange) -> Input<'a> {
-    Input { exchange, guard, entry: Entry::Agreeing, fallback_rate: 0.0 }
+    Input { server: 0, exchange, evident: Evident::All, guard, entry: Entry::Agreeing, fallback_rate: 0.0 }
 }
 
 /// A filter behind a guard after a while, and what it knows of now.
@@ -58,7 +58,7 @@ fn settled() -> Settled {
 fn settled_before(next: impl Fn(u64) -> Exchange) -> Settled {
     let (config, nominal) = (ClassicConfig::default(), Period::from_hertz(1e9).unwrap());
     let mut guard = Guard::new(&config, nominal, None);
-    let mut filter = Filter::new(LearnedConfig::default(), &config, nominal);
+    let mut filter = Filter::new(LearnedConfig::default(), &config, nominal, 1);
     for number in 0..400 {
         let exchange = exchange(number);
         admit(&mut guard, &exchange);

@@ -3,23 +3,28 @@
 //! 1973). No matrix is inverted.
 
 use super::site::Action;
-use crate::bank::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, Rotation, STATES, THETA, floor_of};
+use crate::bank::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, Rotation, THETA, floor_of, states};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::Measurement;
 use crate::tuning::smooth::LEAST_SMOOTHED_VARIANCE;
 use ffclock_units::Direction;
 
+/// The parts of a state with one server.
+pub const STATES: usize = states(1);
+
 /// One number for each part of the state.
 pub type Vector = [Lanes; STATES];
 
 /// The sum of products.
-pub fn dot(a: &Vector, b: &Vector) -> Lanes {
+pub fn dot(a: &[Lanes], b: &[Lanes]) -> Lanes {
     a.iter().zip(b).fold(Lanes::ZERO, |sum, (a, b)| sum + *a * *b)
 }
 
 /// A symmetric matrix times a vector.
-pub fn times(matrix: &[Vector; STATES], vector: &Vector) -> Vector {
-    matrix.each_ref().map(|row| dot(row, vector))
+pub fn times<'a>(rows: impl IntoIterator<Item = &'a [Lanes]>, vector: &Vector) -> Vector {
+    let mut product = [Lanes::ZERO; STATES];
+    product.iter_mut().zip(rows).for_each(|(cell, row)| *cell = dot(row, vector));
+    product
 }
 
 /// How a packet's delay depends on the state.
@@ -29,7 +34,7 @@ pub fn row(way: Direction, measurement: &Measurement) -> Vector {
         Direction::Outgoing => (row[THETA], row[RATE]) = (Lanes::all(1.0), Lanes::all(-measurement.trip)),
         Direction::Incoming => row[THETA] = Lanes::all(-1.0),
     }
-    row[floor_of(way)] = Lanes::all(1.0);
+    row[floor_of(0, way)] = Lanes::all(1.0);
     row
 }
 
@@ -52,10 +57,14 @@ impl Adjoint {
     /// Nothing is known of the future.
     pub const NONE: Adjoint = Adjoint { slope: [Lanes::ZERO; STATES], curvature: [[Lanes::ZERO; STATES]; STATES] };
 
+    fn curvature(&self) -> impl Iterator<Item = &[Lanes]> {
+        self.curvature.iter().map(Vector::as_slice)
+    }
+
     /// Goes back over a packet.
     pub fn before(&mut self, row: &Vector, update: &Update) {
         let Update { gain, action: Action { move_by, shrink } } = update;
-        let bent = times(&self.curvature, gain);
+        let bent = times(self.curvature(), gain);
         let slope = *shrink * dot(gain, &self.slope) + *move_by;
         let whole = *shrink + *shrink * *shrink * dot(gain, &bent);
         for (index, weight) in row.iter().enumerate() {
@@ -94,9 +103,9 @@ impl Adjoint {
 
     /// The mean and the variance of `row` times the smoothed state.
     pub fn marginal(&self, group: &Group, row: &Vector) -> (Lanes, Lanes) {
-        let through = times(&group.p, row);
+        let through = times(group.p.rows(), row);
         let mean = dot(row, &group.x) - dot(&through, &self.slope);
-        let variance = dot(row, &through) - dot(&through, &times(&self.curvature, &through));
+        let variance = dot(row, &through) - dot(&through, &times(self.curvature(), &through));
         (mean, variance.map(|variance| variance.max(LEAST_SMOOTHED_VARIANCE)))
     }
 }

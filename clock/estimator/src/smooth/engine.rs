@@ -73,8 +73,8 @@ impl Engine {
 
     /// Smooths a segment; reports to `progress` how many more nodes are done.
     pub fn smooth(&self, segment: &Segment, progress: &mut dyn FnMut(usize)) -> Vec<Marginal> {
-        let family = self.models.map(|model| Group::begin(&segment.begin, &model));
-        let mut starts: Starts = [family, family];
+        let family = || core::array::from_fn(|group| Group::begin(&segment.begin, &self.models[group], 1));
+        let mut starts: Starts = [family(), family()];
         let mut begin = 0;
         let mut all = Vec::with_capacity(segment.nodes.len());
         while begin < segment.nodes.len() {
@@ -111,7 +111,7 @@ impl<'a> Work<'a> {
             first: window.first,
             has_packets: nodes.iter().map(|node| node.measurements.is_some()).collect(),
             family,
-            starts: *starts,
+            starts: starts.clone(),
             tables: window.learned.iter().map(|families| families[family.index()].clone()).collect(),
             sites: core::array::from_fn(|_| vec![[Site::NONE; 2]; nodes.len()]),
         }
@@ -198,7 +198,7 @@ impl<'a> Work<'a> {
             let (steps, _) = pass.forward(start, sites, Evidence::Scored);
             all.push(pass.member_states(start, &steps));
             if let Some(step) = length.checked_sub(1).and_then(|last| steps.get(last)) {
-                *next = *step.after();
+                next.clone_from(step.after());
             }
         }
         all

@@ -147,7 +147,7 @@ mod tests {
         let time = Moment::from_origin(Span::from_secs(1));
         let server = ServerQuality::default();
         let exchange = Exchange { sent: stamp, server_in: time, server_out: time, received: stamp, server };
-        let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
+        let begin = Begin { server: 0, theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
         Segment::new(0, Frame::at(Period::from_hertz(1e9).unwrap(), &exchange), begin)
     }
 
@@ -156,7 +156,7 @@ mod tests {
     fn a_floor_within_a_microsecond_of_one_that_was_left_is_that_one() {
         for (miss, back_to) in [(0.9, Some(3)), (1.1, None)] {
             let mut segment = segment();
-            let change = |shift: f64| Change { way: Direction::Outgoing, since: 4, shift, variance: 0.0 };
+            let change = |shift: f64| Change { server: 0, way: Direction::Outgoing, since: 4, shift, variance: 0.0 };
             assert_eq!(segment.depart(&change(100.0), 3).back_to, None);
             assert_eq!(segment.depart(&change(miss - 100.0), 7).back_to, back_to, "{miss}");
         }

@@ -1,11 +1,11 @@
 //! Four members go over a window once: forwards as a filter, backwards with what the future says.
 
-use super::adjoint::{Adjoint, Update, Vector, dot, row, times};
+use super::adjoint::{Adjoint, STATES, Update, Vector, dot, row, times};
 use super::node::Node;
 use super::site::{Action, Belief, Site};
 use crate::bank::Family;
 use crate::bank::density::Tabulated;
-use crate::bank::group::{FREQUENCY, Group, RATE, Rotation, STATES, THETA, floor_of};
+use crate::bank::group::{FREQUENCY, Group, RATE, Rotation, THETA, floor_of};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::Measurement;
 use crate::bank::model::Model;
@@ -61,29 +61,29 @@ impl Pass<'_> {
     /// Forwards from `start`, which holds at the node before the first. Returns the beliefs about the packets before
     /// their own evidence.
     pub fn forward(&self, start: &Group, sites: &mut [[Site; 2]], evidence: Evidence) -> (Vec<Step>, Beliefs) {
-        let mut group = *start;
+        let mut group = start.clone();
         let mut steps = Vec::with_capacity(self.nodes.len());
         let mut beliefs = Vec::with_capacity(self.nodes.len());
         for (index, (node, sites)) in self.nodes.iter().zip(sites).enumerate() {
             self.enter(&mut group, index, node, &steps);
-            let mut step = Step { after: group, updates: [None, None], log: Lanes::ZERO };
+            let mut step = Step { after: group.clone(), updates: [None, None], log: Lanes::ZERO };
             let mut believed = [NOTHING; 2];
             for (way, site) in Direction::BOTH.into_iter().zip(sites) {
                 let Some(measurement) = node.measurements.map(|measurements| measurements[way.index()]) else {
                     continue;
                 };
                 let row = row(way, &measurement);
-                let gain = times(&step.after.p, &row);
+                let gain = times(step.after.p.rows(), &row);
                 let belief = belief_of(&measurement, dot(&row, &step.after.x), dot(&row, &gain));
                 let table = self.tables.get(index / BLOCK).map(|tables| &tables[way.index()]);
                 let (action, log) = weigh(table, &belief, site, evidence);
-                apply(&mut step.after, &gain, &action);
+                step.after.update(&gain, action.move_by, -action.shrink);
                 step.updates[way.index()] = Some(Update { gain, action });
                 step.log += log;
                 believed[way.index()] = belief;
             }
             step.after.score = (step.after.score + step.log) * Lanes::all(SCORE_MEMORY);
-            group = step.after;
+            group.clone_from(&step.after);
             steps.push(step);
             beliefs.push(believed);
         }
@@ -96,12 +96,13 @@ impl Pass<'_> {
         if node.interval > 0.0 {
             let tables = self.tables.get(index / BLOCK);
             let floor_noise = tables.map_or(0.0, |[density, _]| self.family.floor_noise(density));
-            group.predict(node.interval, self.model, floor_noise);
+            group.predict(node.interval, self.model);
+            group.loosen_floors(0, node.interval, floor_noise);
         }
         for change in node.changes.floors.iter().flatten() {
-            let part = floor_of(change.way);
+            let part = floor_of(0, change.way);
             let known = change.back_to.and_then(|left| self.before(left, steps)).map(|before| before.after.x[part]);
-            group.cut(part);
+            group.p.cut(part);
             group.x[part] = known.unwrap_or(group.x[part] + Lanes::all(change.shift));
             let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + CHANGED_VARIANCE };
             group.p[part][part] = Lanes::all(variance);
@@ -128,7 +129,7 @@ impl Pass<'_> {
                 }
             }
             for change in node.changes.floors.iter().flatten() {
-                adjoint.forget(floor_of(change.way));
+                adjoint.forget(floor_of(0, change.way));
             }
             if node.interval > 0.0 {
                 let before =
@@ -217,15 +218,4 @@ fn belief_of(measurement: &Measurement, mean: Lanes, variance: Lanes) -> Belief 
         variance: variance.map(|v| v.max(LEAST_PREDICTED_VARIANCE)),
         noise: measurement.noise,
     }
-}
-
-fn apply(group: &mut Group, gain: &Vector, action: &Action) {
-    for (part, gain_here) in gain.iter().enumerate() {
-        group.x[part] += *gain_here * action.move_by;
-        let scaled = *gain_here * action.shrink;
-        for (cell, gain) in group.p[part].iter_mut().zip(gain) {
-            *cell -= scaled * *gain;
-        }
-    }
-    group.symmetrise();
 }

@@ -1,11 +1,13 @@
-//! The daemon's clock of several servers: an estimator for each, a vote with their proven intervals, and of the
+//! The clock of the selected server: an estimator for each, a vote with their proven intervals, and of the
 //! truechimers the estimate with the smallest bound.
 //!
 //! The vote is the product's own (`ffclock_estimator::beliefs`). What follows from it repeats the rules of the daemon
 //! (`keeper/electing.rs`, `selection.rs`), which stand among its sockets and timers.
 
 use super::{Credence, MultiServerClock, ServerChange};
-use ffclock_estimator::{Belief, ClassicConfig, Estimator, Learned, LearnedConfig, ProvenInterval, Verdict, beliefs};
+use ffclock_estimator::{
+    Belief, ClassicConfig, Estimator, Learned, LearnedConfig, ProvenInterval, Verdict, Voter, beliefs,
+};
 use ffclock_units::{
     Bound, Counter, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty, Status, TaiReading,
 };
@@ -60,6 +62,25 @@ impl Elected {
         };
         let electors = (0..servers).map(elector).collect();
         Elected { electors, nominal, begin: None, selected: None, agreed: None, published: None, voted: None }
+    }
+
+    /// Whether a majority has ever agreed.
+    pub(super) fn has_published(&self) -> bool {
+        self.agreed.is_some()
+    }
+
+    /// A server's own estimator.
+    pub(super) fn estimator(&self, server: usize) -> Option<&Learned> {
+        self.electors.get(server).map(|elector| &elector.estimator)
+    }
+
+    /// The servers that vote at `counter`.
+    pub(super) fn voters(&self, counter: Counter) -> Vec<Voter> {
+        let voter = |ballot: Ballot| {
+            let Estimate { period, bound_growth: growth, .. } = ballot.now;
+            Voter { interval: ballot.proven, period, growth, is_trusted: false }
+        };
+        self.ballots(counter).into_iter().map(voter).collect()
     }
 
     fn since(&self, earlier: Counter, counter: Counter) -> Span {

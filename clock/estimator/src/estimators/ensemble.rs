@@ -1,0 +1,270 @@
+//! One clock from several servers: the learned filter with one oscillator and a pair of floors per server.
+//!
+//! Each server keeps its own estimator, whose guard lets its exchanges in and proves an interval. What is let in is
+//! also measured here, where only the paths differ: the oscillator is one. A change of the believed servers moves the
+//! clock by what their times differ, which the filter knows already. docs/algorithm/ensemble.md has the equations.
+
+use super::Learned;
+use crate::bank::group::Evident;
+use crate::bank::measurement::MICRO;
+use crate::learned::{Filter, ServerTime};
+use crate::outcome::Measure;
+use crate::tuning::ensemble::{ASYMMETRY_PART, CLAIM_PART, LEAST_SYSTEMATIC, NO_LONGER_SUSPECT, SUSPECT};
+use crate::{ClassicConfig, LearnedConfig, Outcome, Verdict};
+use alloc::vec;
+use alloc::vec::Vec;
+use ffclock_units::{Bound, Estimate, Exchange, GrowthRate, Period, Rate, StandardUncertainty};
+
+/// The most servers that one clock is made from.
+pub const MOST_SERVERS: usize = crate::bank::group::MOST_SERVERS;
+
+/// One clock from up to [`MOST_SERVERS`] servers.
+///
+/// After [`Ensemble::new`] no memory is allocated; [`Ensemble::bytes`] says how much it is.
+#[derive(Clone, Debug)]
+pub struct Ensemble {
+    filter: Filter,
+    nominal: Period,
+    members: Vec<EnsembleMember>,
+    /// The servers' claims of their own largest errors, s.
+    claims: Vec<f64>,
+}
+
+/// One of the servers, as the others see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EnsembleMember {
+    /// Whether the vote of the servers believes it.
+    pub is_believed: bool,
+    /// Whether its time is further from the others' than what is known of their paths and claims explains, or moves
+    /// against them. It then has no weight.
+    pub is_suspect: bool,
+    /// Its weight in the published time; those of all servers add up to one.
+    pub weight: f64,
+    /// How far its own time is ahead of the published one, s; `None` of a server without a part in the clock.
+    pub ahead: Option<f64>,
+    /// The standard uncertainty of its own time by its path and its claim, without noise, s.
+    pub systematic: f64,
+}
+
+impl EnsembleMember {
+    const NEW: EnsembleMember =
+        EnsembleMember { is_believed: true, is_suspect: false, weight: 0.0, ahead: None, systematic: 0.0 };
+}
+
+/// A server's own time, us ahead of theta, and its variances.
+#[derive(Clone, Copy, Debug)]
+struct Voice {
+    server: usize,
+    time: f64,
+    /// By its path's asymmetry and its claim about itself, us^2.
+    systematic: f64,
+    /// By what the filter does not know of its floors yet, us^2.
+    noise: f64,
+}
+
+impl Voice {
+    fn variance(&self) -> f64 {
+        self.systematic + self.noise
+    }
+}
+
+impl Ensemble {
+    /// A clock without history. `classic` holds the options of paths and servers, and `nominal` is the period that the
+    /// counter is sold with.
+    ///
+    /// # Panics
+    /// In debug builds, if there is no server or there are more than [`MOST_SERVERS`].
+    pub fn new(config: LearnedConfig, classic: &ClassicConfig, nominal: Period, servers: usize) -> Self {
+        debug_assert!((1..=MOST_SERVERS).contains(&servers), "{servers} servers");
+        let servers = servers.clamp(1, MOST_SERVERS);
+        Ensemble {
+            filter: Filter::new(config, classic, nominal, servers),
+            nominal,
+            members: vec![EnsembleMember::NEW; servers],
+            claims: vec![0.0; servers],
+        }
+    }
+
+    /// The clock of one server, which others may join: it goes on as `own` has it. `servers` are there from now on, and
+    /// `own` is that of `server`.
+    pub fn of(own: &Learned, server: usize, servers: usize) -> Self {
+        debug_assert!(server < servers && servers <= MOST_SERVERS, "{server} of {servers} servers");
+        let mut origins = vec![None; servers.clamp(1, MOST_SERVERS)];
+        if let Some(place) = origins.get_mut(server) {
+            *place = Some(0);
+        }
+        let mut ensemble = Ensemble {
+            filter: own.filter().clone(),
+            nominal: own.nominal(),
+            members: vec![EnsembleMember::NEW],
+            claims: vec![own.claim()],
+        };
+        ensemble.renumber(&origins);
+        ensemble
+    }
+
+    /// The memory that it occupies, in bytes; constant from its making on.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.filter.bytes()
+            + self.members.capacity() * (size_of::<EnsembleMember>() + size_of::<f64>())
+    }
+
+    /// The servers.
+    pub fn members(&self) -> &[EnsembleMember] {
+        &self.members
+    }
+
+    /// Takes an exchange that the server's own estimator has just taken. Returns what happened here. The weights of the
+    /// servers' times follow with the next [`Ensemble::believe`].
+    pub fn update(&mut self, server: usize, exchange: &Exchange, own: &Learned) -> Outcome {
+        let outcome = *own.last();
+        let Some(member) = self.members.get(server).filter(|_| outcome.verdict == Verdict::Used) else {
+            return outcome;
+        };
+        let counts = member.is_believed && !member.is_suspect;
+        let evident = if counts { Evident::All } else { Evident::OwnFloors };
+        self.claims[server] = exchange.server.root_distance.as_seconds();
+        self.filter.adopt_asymmetry(server, own.filter());
+        let measured = self.filter.measure(&own.input(server, exchange, evident));
+        Outcome { events: measured.events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
+    }
+
+    /// The servers' vote, by server. The weights of their times and the published time follow at once.
+    pub fn believe(&mut self, beliefs: impl IntoIterator<Item = bool>) {
+        for (member, is_believed) in self.members.iter_mut().zip(beliefs) {
+            member.is_believed = is_believed;
+        }
+        self.weigh();
+    }
+
+    /// A server is another one from now on, or is asked no longer.
+    pub fn leave(&mut self, server: usize) {
+        if let Some(member) = self.members.get_mut(server) {
+            *member = EnsembleMember { is_believed: member.is_believed, ..EnsembleMember::NEW };
+            self.filter.leave(server);
+            self.weigh();
+        }
+    }
+
+    /// The servers are others from now on: of each, which one of the present servers it is. The clock goes on.
+    pub fn renumber(&mut self, origins: &[Option<usize>]) {
+        debug_assert!((1..=MOST_SERVERS).contains(&origins.len()), "{} servers", origins.len());
+        let before = core::mem::take(&mut self.claims);
+        let claim = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).unwrap_or(0.0);
+        self.claims = origins.iter().map(claim).collect();
+        let before = core::mem::take(&mut self.members);
+        let member = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
+        self.members = origins.iter().map(|origin| member(origin).unwrap_or(EnsembleMember::NEW)).collect();
+        self.filter.renumber(origins);
+        self.weigh();
+    }
+
+    /// The counter's epoch ended: forgets the time.
+    pub fn restart(&mut self) {
+        self.filter.forget();
+        self.members.iter_mut().for_each(|member| *member = EnsembleMember::NEW);
+    }
+
+    /// Weighs the servers' own times: each by the inverse of its variance, those that are not believed or suspect not
+    /// at all. Where nothing has a weight, the clock goes on as it is.
+    fn weigh(&mut self) {
+        let voices: Voices = core::array::from_fn(|server| self.voice(server));
+        self.look_for_suspects(&voices);
+        let weight = |voice: &Voice| if self.counts(voice.server) { 1.0 / voice.variance() } else { 0.0 };
+        let weights = voices.map(|voice| voice.as_ref().map_or(0.0, weight));
+        let sum: f64 = weights.iter().sum();
+        if sum > 0.0 {
+            self.filter.weigh(weights.map(|weight| weight / sum));
+        }
+        let published = self.filter.ahead();
+        for ((member, weight), voice) in self.members.iter_mut().zip(weights).zip(voices) {
+            member.weight = if sum > 0.0 { weight / sum } else { 0.0 };
+            member.ahead = voice.map(|voice| (voice.time - published) * MICRO);
+            member.systematic = voice.map_or(0.0, |voice| libm::sqrt(voice.systematic) * MICRO);
+        }
+    }
+
+    fn counts(&self, server: usize) -> bool {
+        self.members.get(server).is_some_and(|member| member.is_believed && !member.is_suspect)
+    }
+
+    fn voice(&self, server: usize) -> Option<Voice> {
+        let claim = self.claims.get(server)?;
+        let ServerTime { ahead, variance } = self.filter.server_time(server)?;
+        let path = ASYMMETRY_PART * 0.5 * self.filter.floor(server) / MICRO;
+        let claim = CLAIM_PART * claim / MICRO;
+        Some(Voice { server, time: ahead, systematic: path * path + claim * claim + LEAST_SYSTEMATIC, noise: variance })
+    }
+
+    /// Finds the servers whose time is not explained: those that moved first, then the one that is furthest from the
+    /// rest, as long as the rest is a majority of those that are believed.
+    fn look_for_suspects(&mut self, voices: &Voices) {
+        let is_heard = |server: usize| self.members.get(server).is_some_and(|member| member.is_believed);
+        let mut rest = voices.map(|voice| voice.filter(|voice| is_heard(voice.server)));
+        let heard = rest.iter().flatten().count();
+        let has_majority = |rest: &Voices| 2 * rest.iter().flatten().count().saturating_sub(1) > heard;
+        let mut suspects = [false; MOST_SERVERS];
+        for (server, suspect) in suspects.iter_mut().enumerate() {
+            if rest[server].is_some() && self.filter.is_displaced(server) && has_majority(&rest) {
+                (*suspect, rest[server]) = (true, None);
+            }
+        }
+        while has_majority(&rest) {
+            let Some((server, distance)) = furthest(&rest) else { break };
+            let was_suspect = self.members.get(server).is_some_and(|member| member.is_suspect);
+            if distance <= if was_suspect { NO_LONGER_SUSPECT } else { SUSPECT } {
+                break;
+            }
+            (suspects[server], rest[server]) = (true, None);
+        }
+        for (member, is_suspect) in self.members.iter_mut().zip(suspects) {
+            member.is_suspect = is_suspect;
+        }
+    }
+
+    /// The clock at the last exchange, without bounds: these are for the vote to prove. `None` before the first
+    /// exchange.
+    pub fn estimate(&self) -> Option<Estimate> {
+        let state = self.filter.state()?;
+        let period = |rate: f64| Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate)).unwrap_or(self.nominal);
+        Some(Estimate {
+            counter: state.counter,
+            time: state.time,
+            period: period(state.rate),
+            uncertainty: StandardUncertainty::from_seconds(state.uncertainty),
+            uncertainty_growth: GrowthRate::of(Rate::from_fraction(state.growth)),
+            bound: Bound::UNKNOWN,
+            bound_growth: GrowthRate::from_units(u64::MAX),
+            difference_period: period(state.difference_rate),
+            difference_bound: GrowthRate::from_units(u64::MAX),
+            difference_uncertainty: GrowthRate::of(Rate::from_fraction(state.difference_deviation)),
+            status: state.status(),
+        })
+    }
+
+    /// The standard uncertainty of the published time by the servers' paths and claims, without noise, s. Paths and
+    /// claims of different servers are taken as independent.
+    pub fn systematic(&self) -> f64 {
+        let parts = self.members.iter().map(|member| member.weight * member.systematic);
+        libm::sqrt(parts.map(|part| part * part).sum())
+    }
+}
+
+/// The servers' own times, by server.
+type Voices = [Option<Voice>; MOST_SERVERS];
+
+/// The server whose time is furthest from the weighted mean of the others, in standard deviations.
+fn furthest(voices: &Voices) -> Option<(usize, f64)> {
+    let distance = |voice: &Voice| {
+        let others = voices.iter().flatten().filter(|other| other.server != voice.server);
+        let (mut weight, mut sum) = (0.0, 0.0);
+        for other in others {
+            weight += 1.0 / other.variance();
+            sum += (other.time - voice.time) / other.variance();
+        }
+        let variance = voice.variance() + 1.0 / weight;
+        (voice.server, (sum / weight).abs() / libm::sqrt(variance))
+    };
+    voices.iter().flatten().map(distance).max_by(|a, b| a.1.total_cmp(&b.1))
+}

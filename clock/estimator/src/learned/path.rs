@@ -1,0 +1,116 @@
+//! What is known of the path to one server beside its floors, and of the server's own time.
+
+use super::ambiguity::FloorAmbiguity;
+use super::learning::Learning;
+use super::path_change::Displacement;
+use super::reinitialise::Reinitialisation;
+use crate::LearnedConfig;
+use crate::bank::FloorBlend;
+
+/// The path to a server and back.
+#[derive(Clone, Debug)]
+pub struct ServerPath {
+    pub learning: Learning,
+    pub reinitialisation: Reinitialisation,
+    pub displacement: Displacement,
+    pub ambiguity: FloorAmbiguity,
+    /// Exchanges since its floors began; none of a server that has no part in the clock.
+    exchanges: u64,
+    /// Since its last exchange, s.
+    pub silence: f64,
+    time: ServerTime,
+    /// Half of how much longer the way to the server is said to be than the way back, us.
+    pub half_asymmetry: f64,
+    /// Its weight in the published time.
+    pub weight: f64,
+    /// Its floors still show the server's time: none has moved since they began.
+    follows_floors: bool,
+}
+
+/// A server's own time, as symmetric floors show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ServerTime {
+    /// How far it is ahead of theta, us.
+    pub ahead: f64,
+    /// The variance of this, us^2.
+    pub variance: f64,
+}
+
+impl ServerPath {
+    pub fn new(config: &LearnedConfig, half_asymmetry: f64) -> Self {
+        let learning = Learning::new(config);
+        ServerPath {
+            reinitialisation: Reinitialisation::new(&learning, config),
+            learning,
+            displacement: Displacement::default(),
+            ambiguity: FloorAmbiguity::NEW,
+            exchanges: 0,
+            silence: 0.0,
+            time: ServerTime::default(),
+            half_asymmetry,
+            weight: 0.0,
+            follows_floors: false,
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.learning.bytes() + self.reinitialisation.bytes()
+    }
+
+    pub fn has_joined(&self) -> bool {
+        self.exchanges > 0
+    }
+
+    /// The server has no part in the clock from here on.
+    pub fn leave(&mut self) {
+        self.exchanges = 0;
+    }
+
+    /// The clock begins with this server: its time is that of the clock.
+    pub fn begin(&mut self) {
+        self.forget();
+        (self.time, self.follows_floors) = (ServerTime::default(), false);
+    }
+
+    /// The server joins a clock that runs.
+    pub fn join(&mut self) {
+        self.forget();
+        self.learning.restart();
+        self.follows_floors = true;
+    }
+
+    fn forget(&mut self) {
+        self.reinitialisation.clear();
+        self.displacement = Displacement::default();
+        self.ambiguity = FloorAmbiguity::NEW;
+        (self.exchanges, self.silence) = (1, 0.0);
+    }
+
+    /// Another exchange was used.
+    pub fn count(&mut self) {
+        self.exchanges = self.exchanges.saturating_add(1);
+        self.silence = 0.0;
+    }
+
+    /// The server's time, as long as it was sure.
+    pub fn time(&self) -> ServerTime {
+        self.time
+    }
+
+    /// Takes over what the floors show, as long as they show the server's time.
+    pub fn follow(&mut self, floors: &FloorBlend) {
+        if self.follows_floors {
+            self.time = ServerTime { ahead: floors.ahead - self.half_asymmetry, variance: floors.variance };
+        }
+    }
+
+    /// A floor moved: from here on the floors show the path.
+    pub fn keep_time(&mut self) {
+        self.follows_floors = false;
+    }
+
+    /// The server's time stepped by this, us.
+    pub fn step(&mut self, step: f64) {
+        self.time.ahead += step;
+    }
+}
