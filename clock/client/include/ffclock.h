@@ -128,8 +128,9 @@ struct ffclock_reading {
   enum ffclock_status status;
   /**
    * The largest possible error in ns; UINT64_MAX if unknown. Includes the rounding of this reading to ns. It holds
-   * as long as no believed server is false by less than the others can see; that of ffclock_now_strict() and
-   * ffclock_at_strict() holds although a minority of the servers is false in whatever way.
+   * as long as no believed server is false by less than the others can see, and the counter's rate moves no more
+   * than configured; that of ffclock_now_strict() and ffclock_at_strict() holds although a minority of the servers
+   * is false in whatever way.
    */
   uint64_t bound_ns;
   /**
