@@ -18,10 +18,10 @@ use std::process::{Command, ExitStatus};
 /// Options of `ffclock elapsed`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock elapsed -- make
-  elapsed 12.345678901 s +- 31 ns
+  $ ffclock elapsed -- sleep 12
+  elapsed 12.002022296 s +- 22.6199 us
   $ begin=$(ffclock stamp); sleep 1; ffclock elapsed $begin $(ffclock stamp)
-  1.001234567 s +- 3 ns
+  1.004967183 s +- 1.8631 us
 
 The figure for a command goes to standard error (or to the file of --output), so that the command's
 own output stays as it is, and its exit code is passed on: 128 + N when signal N ended it, 126 when
