@@ -17,7 +17,6 @@ mod limiter;
 mod memory;
 mod peer;
 mod resolve;
-mod selection;
 mod wording;
 
 pub use keeper::StartError;

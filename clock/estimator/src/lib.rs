@@ -36,5 +36,8 @@ pub use choice::{Algorithm, Chosen, Configs};
 pub use config::{ClassicConfig, LearnedConfig};
 pub use estimators::{Classic, Ensemble, EnsembleMember, Estimator, Learned, MOST_SERVERS, ProvenInterval};
 pub use outcome::{Agreement, Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
-pub use quorum::{Belief, Unheard, VoteResult, VotedBounds, Voter, VotingRules, beliefs, growth_beside, vote};
+pub use quorum::{
+    Belief, ServerClock, Unheard, VoteResult, VotedBounds, Voter, VotingRules, beliefs, growth_beside, select, vote,
+    without_majority,
+};
 pub use smooth::{Smoothed, SmoothedTime, Smoother};

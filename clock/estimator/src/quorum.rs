@@ -9,10 +9,12 @@
 //! believed one is what all believed servers share. `bounds` makes error bounds of them that hold between votes.
 
 mod bounds;
+mod selection;
 #[cfg(test)]
 mod tests;
 
 pub use bounds::{VotedBounds, growth_beside};
+pub use selection::{ServerClock, select, without_majority};
 
 use crate::ProvenInterval;
 use alloc::vec::Vec;

@@ -6,7 +6,7 @@ use common::{DAY, HOUR, World};
 use ffclock_estimator::{
     Belief, ClassicConfig, Ensemble, Estimator, Learned, LearnedConfig, Unheard, VotedBounds, Voter, VotingRules, vote,
 };
-use ffclock_units::{Counter, Estimate, Exchange, Period, TaiReading};
+use ffclock_units::{Counter, Estimate, Exchange, Period};
 
 /// A server and the path to it. Times in seconds.
 #[derive(Clone)]
@@ -75,9 +75,7 @@ impl Host {
         let counter = self.world.counter();
         let voters = self.voters(counter);
         let result = vote(&voters, Unheard::default(), &VotingRules::default())?;
-        let estimate = self.ensemble.estimate()?;
-        let TaiReading { time, uncertainty, .. } = estimate.at(counter);
-        let now = Estimate { counter, time, uncertainty, ..estimate };
+        let now = self.ensemble.estimate()?.carried_to(counter);
         Some((now, result.bounds(&now, &voters)))
     }
 

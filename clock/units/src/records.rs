@@ -156,6 +156,13 @@ impl Estimate {
         }
     }
 
+    /// This estimate as it is at another reading of the same epoch, its errors as they have grown until then.
+    #[must_use]
+    pub fn carried_to(&self, counter: Counter) -> Self {
+        let TaiReading { time, uncertainty, bound, .. } = self.at(counter);
+        Estimate { counter, time, uncertainty, bound, ..*self }
+    }
+
     /// The clock at the reading `counter`, of the same epoch: `time + period * (counter - self.counter)`.
     ///
     /// This is the one place where an estimate becomes a time. The error figures grow with the distance, in both

@@ -2,9 +2,10 @@
 
 use super::Keeper;
 use crate::peer::Peer;
-use crate::selection::{Candidate, carried};
 use ffclock_control::protocol::QuorumReport;
-use ffclock_estimator::{Ensemble, EnsembleMember, LearnedConfig, MOST_SERVERS, Unheard, Voter, growth_beside, vote};
+use ffclock_estimator::{
+    Ensemble, EnsembleMember, LearnedConfig, MOST_SERVERS, ServerClock, Unheard, Voter, growth_beside, vote,
+};
 use ffclock_units::{Estimate, GrowingBound, Status};
 
 impl Keeper<'_> {
@@ -66,11 +67,11 @@ impl Keeper<'_> {
 
     /// The common clock at the reading that `followed` is carried to, without bounds. It is in holdover with the
     /// server that is followed: that one is the last to be lost.
-    pub(super) fn common_clock(&self, followed: &Candidate, believed: &[Candidate]) -> Option<Estimate> {
+    pub(super) fn common_clock(&self, followed: &ServerClock, believed: &[ServerClock]) -> Option<Estimate> {
         let ensemble = self.context.ensemble.as_ref()?;
         ensemble.members().iter().find(|member| member.weight > 0.0)?;
-        let clock = carried(&ensemble.estimate()?, followed.now.counter);
-        let beside = |one: &Candidate| {
+        let clock = ensemble.estimate()?.carried_to(followed.now.counter);
+        let beside = |one: &ServerClock| {
             growth_beside(clock.difference_period, one.now.difference_period, one.now.difference_bound)
         };
         let difference_bound = believed.iter().map(beside).min()?;
@@ -81,13 +82,13 @@ impl Keeper<'_> {
     }
 
     /// The bound of `clock` by the servers that are not suspect alone, if some are.
-    pub(super) fn bound_without_suspects(&self, clock: &Estimate, candidates: &[Candidate]) -> Option<GrowingBound> {
+    pub(super) fn bound_without_suspects(&self, clock: &Estimate, candidates: &[ServerClock]) -> Option<GrowingBound> {
         let members = self.context.ensemble.as_ref()?.members();
-        let is_suspect = |one: &&Candidate| members.get(one.server).is_some_and(|member| member.is_suspect);
+        let is_suspect = |one: &&ServerClock| members.get(one.server).is_some_and(|member| member.is_suspect);
         if !candidates.iter().any(|one| is_suspect(&one)) {
             return None;
         }
-        let rest: Vec<Voter> = candidates.iter().filter(|one| !is_suspect(one)).map(Candidate::voter).collect();
+        let rest: Vec<Voter> = candidates.iter().filter(|one| !is_suspect(one)).map(ServerClock::voter).collect();
         Some(vote(&rest, Unheard::default(), &self.election.rules().rules())?.bounds(clock, &rest).believed)
     }
 

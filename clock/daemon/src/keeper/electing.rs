@@ -5,9 +5,8 @@ use super::Keeper;
 use super::election_log::{ElectionLog, ElectionOutcome, Standing};
 use crate::config::{PublishedBound, VoteConfig};
 use crate::peer::Peer;
-use crate::selection::{Candidate, carried, select, without_majority};
 use ffclock_control::protocol::{BeliefReport, QuorumReport};
-use ffclock_estimator::{Belief, Unheard, VoteResult, Voter, vote};
+use ffclock_estimator::{Belief, ServerClock, Unheard, VoteResult, Voter, select, vote, without_majority};
 use ffclock_page::{VoteCounts, VotedPart};
 use ffclock_units::{Counter, Estimate, GrowingBound, Moment, Mono, ServerIdentity, Span};
 
@@ -32,7 +31,7 @@ pub(super) struct Published {
 /// Who takes part in a vote.
 pub(super) struct Ballot {
     /// The servers with an estimate, of each address the first.
-    candidates: Vec<Candidate>,
+    candidates: Vec<ServerClock>,
     /// How many servers may yet answer for the first time.
     silent: Unheard,
     /// How many answer.
@@ -139,9 +138,9 @@ impl Election {
     }
 
     /// Counts the votes at `now`. Returns the candidates that may be followed.
-    fn count(&mut self, ballot: &Ballot, now: Moment<Mono>) -> Vec<Candidate> {
-        let candidates: Vec<Candidate> = ballot.candidates.iter().copied().filter(Candidate::has_vote).collect();
-        let voters: Vec<Voter> = candidates.iter().map(Candidate::voter).collect();
+    fn count(&mut self, ballot: &Ballot, now: Moment<Mono>) -> Vec<ServerClock> {
+        let candidates: Vec<ServerClock> = ballot.candidates.iter().copied().filter(ServerClock::has_vote).collect();
+        let voters: Vec<Voter> = candidates.iter().map(ServerClock::voter).collect();
         let unheard = if voters.is_empty() { Unheard::default() } else { self.unheard(ballot.silent, now) };
         self.is_by_trust = unheard.trusted > 0 || voters.iter().any(|voter| voter.is_trusted);
         let turning = if self.is_by_trust { unheard.trusted } else { unheard.others };
@@ -166,7 +165,7 @@ impl Election {
         candidates.into_iter().filter(|candidate| self.is_truechimer(candidate.server)).collect()
     }
 
-    fn note_standings(&mut self, voters: &[Candidate]) {
+    fn note_standings(&mut self, voters: &[ServerClock]) {
         self.standings.clear();
         for (position, voter) in voters.iter().enumerate() {
             self.standings.resize(self.standings.len().max(voter.server + 1), Standing::default());
@@ -194,7 +193,7 @@ impl Election {
 
     /// The clock to publish while a believed server is followed. `own` is its estimate, `candidate` the same carried to
     /// the present reading.
-    fn bounded(&self, own: Estimate, candidate: &Candidate, voters: &[Voter]) -> (Estimate, VotedPart) {
+    fn bounded(&self, own: Estimate, candidate: &ServerClock, voters: &[Voter]) -> (Estimate, VotedPart) {
         let (Some(result), true) = (&self.result, voters.len() > 1) else {
             return (own, VotedPart { counts: self.counts, ..VotedPart::alone(&own) });
         };
@@ -207,10 +206,10 @@ impl Election {
     }
 
     /// The clock to publish at `counter` while no majority agrees.
-    fn held(&self, counter: Counter, candidates: &[Candidate]) -> Option<Published> {
+    fn held(&self, counter: Counter, candidates: &[ServerClock]) -> Option<Published> {
         let agreed = self.agreed?;
         let Published { estimate: last, voted, .. } = agreed;
-        let estimate = without_majority(&carried(&last, counter), candidates);
+        let estimate = without_majority(&last.carried_to(counter), candidates);
         let strict = GrowingBound {
             bound: voted.strict.after(last.period * (counter - last.counter)).max(estimate.bound),
             growth: voted.strict.growth.max(estimate.bound_growth),
@@ -269,14 +268,14 @@ impl Keeper<'_> {
     }
 
     /// The clock of the followed server, if one is followed, or the one that all believed servers make together.
-    fn followed(&mut self, ballot: &Ballot, believed: &[Candidate]) -> Option<Published> {
+    fn followed(&mut self, ballot: &Ballot, believed: &[ServerClock]) -> Option<Published> {
         let selected = self.election.selected?;
         let candidate = ballot.candidates.iter().find(|candidate| candidate.server == selected)?;
         let peer = self.peers.get(selected)?;
-        let candidates: Vec<Candidate> = ballot.candidates.iter().copied().filter(Candidate::has_vote).collect();
-        let voters: Vec<Voter> = candidates.iter().map(Candidate::voter).collect();
+        let candidates: Vec<ServerClock> = ballot.candidates.iter().copied().filter(ServerClock::has_vote).collect();
+        let voters: Vec<Voter> = candidates.iter().map(ServerClock::voter).collect();
         let common = self.common_clock(candidate, believed);
-        let candidate = Candidate { now: common.unwrap_or(candidate.now), ..*candidate };
+        let candidate = ServerClock { now: common.unwrap_or(candidate.now), ..*candidate };
         let (mut estimate, voted) = self.election.bounded(peer.estimate()?, &candidate, &voters);
         if self.election.rules.bound == PublishedBound::Believed
             && let Some(bound) = self.bound_without_suspects(&candidate.now, &candidates)
@@ -300,8 +299,8 @@ impl Keeper<'_> {
         let candidate = |(server, peer): (usize, &Peer)| {
             let (estimate, proven) = (peer.estimate()?, peer.proven(counter)?);
             let vote = &peer.config().vote;
-            let now = carried(&estimate, counter);
-            Some(Candidate { server, now, proven, is_trusted: vote.trust, is_preferred: vote.prefer })
+            let now = estimate.carried_to(counter);
+            Some(ServerClock { server, now, proven, is_trusted: vote.trust, is_preferred: vote.prefer })
         };
         let silent = |trust: bool| {
             let is_silent = |peer: &Peer| peer.may_answer() && peer.proven(counter).is_none();

@@ -349,12 +349,12 @@ impl Group {
         for part in floors {
             self.x[part] += gain[part] * step;
             let scaled = gain[part] * shrink;
-            for other in 0..self.x.len() {
+            for (other, beside) in gain.iter().enumerate() {
                 // A cell between the two floors is updated once.
                 if floors.contains(&other) && other < part {
                     continue;
                 }
-                self.p[part][other] += scaled * gain[other];
+                self.p[part][other] += scaled * *beside;
                 self.p[other][part] = self.p[part][other];
             }
         }

@@ -42,13 +42,10 @@ pub struct EnsembleMember {
     pub weight: f64,
     /// How far its own time is ahead of the published one, s; `None` of a server without a part in the clock.
     pub ahead: Option<f64>,
-    /// The standard uncertainty of its own time by its path and its claim, without noise, s.
-    pub systematic: f64,
 }
 
 impl EnsembleMember {
-    const NEW: EnsembleMember =
-        EnsembleMember { is_believed: true, is_suspect: false, weight: 0.0, ahead: None, systematic: 0.0 };
+    const NEW: EnsembleMember = EnsembleMember { is_believed: true, is_suspect: false, weight: 0.0, ahead: None };
 }
 
 /// A server's own time, us ahead of theta, and its variances.
@@ -181,7 +178,6 @@ impl Ensemble {
         for ((member, weight), voice) in self.members.iter_mut().zip(weights).zip(voices) {
             member.weight = if sum > 0.0 { weight / sum } else { 0.0 };
             member.ahead = voice.map(|voice| (voice.time - published) * MICRO);
-            member.systematic = voice.map_or(0.0, |voice| libm::sqrt(voice.systematic) * MICRO);
         }
     }
 
@@ -241,13 +237,6 @@ impl Ensemble {
             difference_uncertainty: GrowthRate::of(Rate::from_fraction(state.difference_deviation)),
             status: state.status(),
         })
-    }
-
-    /// The standard uncertainty of the published time by the servers' paths and claims, without noise, s. Paths and
-    /// claims of different servers are taken as independent.
-    pub fn systematic(&self) -> f64 {
-        let parts = self.members.iter().map(|member| member.weight * member.systematic);
-        libm::sqrt(parts.map(|part| part * part).sum())
     }
 }
 

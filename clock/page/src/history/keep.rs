@@ -167,7 +167,7 @@ impl Chain {
 
     fn open_segment(&self, leap: LeapStep) -> Option<EntryWords> {
         let end = self.end.as_ref()?;
-        match self.base.as_ref().zip(self.rates.as_ref()) {
+        match self.base.as_ref().zip(self.rates) {
             Some((base, rates)) => HistorySegment::between([base, end], rates, leap).words(),
             None => HistorySegment::before(end, self.origin, leap).words(),
         }

@@ -2,8 +2,9 @@
 //!
 //! With b1 and b2 the bounds of the two lines at the beginning and at the end, and every rate of the counter in between
 //! within G of the chord's, the truth lies within b1 + G d1 of the chord, d1 after the beginning, and within b2 + G d2,
-//! d2 before the end; so it lies within the smaller of both. Every line says which rates are possible after it, so the
-//! lines in force from the beginning to the end say what G is. `docs/page.md` has the whole argument.
+//! d2 before the end; so it lies within the smaller of both. Every line says which rates are possible after the
+//! exchange that it rests on, so the lines from the beginning to the end say what G is. `docs/page.md` has the whole
+//! argument.
 
 use crate::convert::{StampTime, error_of, status_of};
 use crate::layout::history::{ENTRY_WORDS, UNKNOWN, entry, state, sum};
@@ -77,9 +78,12 @@ pub(super) struct HistorySegment {
 }
 
 impl HistorySegment {
-    /// From one line to a later one. Where neither can be right if the other is, each end covers both.
-    pub(super) fn between([base, end]: [&Estimate; 2], rates: &SegmentRates, leap: LeapStep) -> Self {
+    /// From one line to a later one, with the rates that were possible up to the latter. Where neither can be right if
+    /// the other is, each end covers both.
+    pub(super) fn between([base, end]: [&Estimate; 2], mut rates: SegmentRates, leap: LeapStep) -> Self {
         debug_assert!(end.counter.is_after(base.counter), "a segment lasts");
+        // The exchange that a line rests on precedes the line: for that moment the later line says which rates held.
+        rates.include(end);
         let ticks = end.counter - base.counter;
         let mean = (end.time - base.time).as_seconds() / ticks.as_f64();
         let period = Period::from_seconds(mean).unwrap_or(base.period);

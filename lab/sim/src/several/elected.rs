@@ -1,26 +1,21 @@
 //! The clock of the selected server: an estimator for each, a vote with their proven intervals, and of the
 //! truechimers the estimate with the smallest bound.
 //!
-//! The vote is the product's own (`ffclock_estimator::beliefs`). What follows from it repeats the rules of the daemon
-//! (`keeper/electing.rs`, `selection.rs`), which stand among its sockets and timers.
+//! The vote and the selection are the product's own (`ffclock_estimator`). How long servers are waited for repeats the
+//! rules of the daemon (`keeper/electing.rs`), which stand among its sockets and timers.
 
 use super::{Credence, MultiServerClock, ServerChange};
 use ffclock_estimator::{
-    Belief, ClassicConfig, Estimator, Learned, LearnedConfig, ProvenInterval, Verdict, Voter, beliefs,
+    Belief, ClassicConfig, Estimator, Learned, LearnedConfig, ProvenInterval, ServerClock, Verdict, Voter, beliefs,
+    select, without_majority,
 };
-use ffclock_units::{
-    Bound, Counter, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty, Status, TaiReading,
-};
+use ffclock_units::{Counter, Estimate, Exchange, Period, Span, Status};
 
 /// How long servers without an interval keep their vote, how long a first majority waits for them, and the longest time
 /// between two votes.
 const UNHEARD_FOR: Span = Span::from_secs(16);
 const HEARD_WITHIN: Span = Span::from_secs(4);
 const HEARTBEAT: Span = Span::from_secs(20);
-/// A challenger's bound must be smaller by a quarter of the holder's.
-const MARGIN_SHIFT: u32 = 2;
-/// More than the rounding error of the ratio of two periods as a float [s/s].
-const RATE_ROUNDING: f64 = 1e-14;
 
 /// One server's clock.
 struct Elector {
@@ -28,14 +23,6 @@ struct Elector {
     is_asked: bool,
     is_reachable: bool,
     credence: Credence,
-}
-
-/// A server's clock at the moment of a vote.
-#[derive(Clone, Copy)]
-struct Ballot {
-    server: usize,
-    now: Estimate,
-    proven: ProvenInterval,
 }
 
 /// The clock.
@@ -76,22 +63,19 @@ impl Elected {
 
     /// The servers that vote at `counter`.
     pub(super) fn voters(&self, counter: Counter) -> Vec<Voter> {
-        let voter = |ballot: Ballot| {
-            let Estimate { period, bound_growth: growth, .. } = ballot.now;
-            Voter { interval: ballot.proven, period, growth, is_trusted: false }
-        };
-        self.ballots(counter).into_iter().map(voter).collect()
+        self.ballots(counter).iter().map(ServerClock::voter).collect()
     }
 
     fn since(&self, earlier: Counter, counter: Counter) -> Span {
         self.nominal * (counter - earlier)
     }
 
-    fn ballots(&self, counter: Counter) -> Vec<Ballot> {
+    fn ballots(&self, counter: Counter) -> Vec<ServerClock> {
         let asked = self.electors.iter().enumerate().filter(|(_, elector)| elector.is_asked);
         let ballot = |(server, elector): (usize, &Elector)| {
             let (estimate, proven) = (elector.estimate()?, elector.estimator.proven(counter)?);
-            Some(Ballot { server, now: carried(&estimate, counter), proven })
+            let now = estimate.carried_to(counter);
+            Some(ServerClock { server, now, proven, is_trusted: false, is_preferred: false })
         };
         asked.filter_map(ballot).collect()
     }
@@ -105,15 +89,14 @@ impl Elected {
         let followed = self.selected.and_then(|server| self.electors.get(server)).and_then(Elector::estimate);
         self.agreed = followed.or(self.agreed);
         self.published = match (followed, self.agreed) {
-            (None, Some(agreed)) => Some(without_majority(&carried(&agreed, counter), &ballots)),
+            (None, Some(agreed)) => Some(without_majority(&agreed.carried_to(counter), &ballots)),
             (followed, _) => followed,
         };
     }
 
     /// Counts the votes; the ballots that may be followed.
-    fn count(&mut self, ballots: &[Ballot], counter: Counter) -> Vec<Ballot> {
-        let has_vote = |one: &&Ballot| one.now.status != Status::Unsynchronised && one.now.bound < Bound::UNKNOWN;
-        let voters: Vec<Ballot> = ballots.iter().filter(has_vote).copied().collect();
+    fn count(&mut self, ballots: &[ServerClock], counter: Counter) -> Vec<ServerClock> {
+        let voters: Vec<ServerClock> = ballots.iter().copied().filter(ServerClock::has_vote).collect();
         let intervals: Vec<ProvenInterval> = voters.iter().map(|voter| voter.proven).collect();
         let unheard = if voters.is_empty() { 0 } else { self.unheard(counter) };
         let verdict = beliefs(&intervals, unheard).filter(|_| !self.may_yet_turn(unheard, counter));
@@ -208,52 +191,4 @@ fn credence(belief: Belief) -> Credence {
         Belief::Undecided => Credence::Undecided,
         Belief::Falseticker => Credence::Disbelieved,
     }
-}
-
-/// The estimate at `counter`, with its errors as they have grown until then.
-fn carried(estimate: &Estimate, counter: Counter) -> Estimate {
-    let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-    Estimate { counter, time, uncertainty, bound, ..*estimate }
-}
-
-/// The clock while the servers disagree: on its oscillator, with a bound that covers every server.
-fn without_majority(agreed: &Estimate, ballots: &[Ballot]) -> Estimate {
-    let mut held = Estimate { status: Status::Holdover, ..*agreed };
-    for Ballot { now, .. } in ballots {
-        let apart = Bound::of(now.time - agreed.time);
-        held.bound = held.bound.max(apart + now.bound);
-        held.bound_growth = held.bound_growth.max(growth_beside(agreed.period, now.period, now.bound_growth));
-        let difference = growth_beside(agreed.difference_period, now.difference_period, now.difference_bound);
-        held.difference_bound = held.difference_bound.max(difference);
-        held.difference_uncertainty = held.difference_bound;
-    }
-    Estimate {
-        uncertainty: StandardUncertainty::of(held.bound.as_span()),
-        uncertainty_growth: held.bound_growth,
-        ..held
-    }
-}
-
-/// How fast the bound of a clock at `period` grows when it is to cover another from now on.
-fn growth_beside(period: Period, other: Period, other_growth: GrowthRate) -> GrowthRate {
-    let apart = other.relative_to(period).abs().as_fraction();
-    let growth = other_growth.as_rate().as_fraction() * (1.0 + apart);
-    GrowthRate::of(Rate::from_fraction(apart + growth + RATE_ROUNDING))
-}
-
-/// The server to follow among those that may be: synchronised before holdover, then the smallest bound, with
-/// hysteresis.
-fn select(ballots: &[Ballot], holder: Option<usize>) -> Option<usize> {
-    let class = |one: &Ballot| matches!(one.now.status, Status::WarmingUp | Status::Synchronised);
-    let best = ballots.iter().min_by_key(|one| (!class(one), one.now.bound, one.server))?;
-    let held = ballots.iter().find(|one| Some(one.server) == holder);
-    match held {
-        Some(held) if class(held) == class(best) && !clearly_smaller(best.now.bound, held.now.bound) => holder,
-        _ => Some(best.server),
-    }
-}
-
-fn clearly_smaller(challenger: Bound, held: Bound) -> bool {
-    let held = held.as_span().units();
-    challenger.as_span().units() < held - (held >> MARGIN_SHIFT)
 }

@@ -2,7 +2,7 @@
 
 use super::{Credence, Elected, MultiServerClock, ServerChange};
 use ffclock_estimator::{ClassicConfig, Ensemble, LearnedConfig, Unheard, VotingRules, vote};
-use ffclock_units::{Bound, Counter, Estimate, Exchange, Period, TaiReading};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, Period};
 
 /// The clock. While no majority agrees, it is the elected one.
 pub(crate) struct Joint {
@@ -31,9 +31,7 @@ impl Joint {
         let voters = self.elected.voters(counter);
         let result = vote(&voters, Unheard::default(), &VotingRules::default())?;
         self.ensemble.members().iter().find(|member| member.weight > 0.0)?;
-        let estimate = self.ensemble.estimate()?;
-        let TaiReading { time, uncertainty, .. } = estimate.at(counter);
-        let now = Estimate { counter, time, uncertainty, ..estimate };
+        let now = self.ensemble.estimate()?.carried_to(counter);
         let bounds = result.bounds(&now, &voters);
         Some((now.bounded_by(bounds.believed), bounds.strict.bound))
     }

@@ -1,50 +1,45 @@
 //! The selected server: the one with the smallest maximum error among those that a majority agrees with, with
 //! hysteresis so that two equals do not alternate. Its clock is published where there is no common one
-//! (`keeper/common_clock.rs`). While no majority agrees, the last clock is carried on.
+//! ([`crate::Ensemble`]). While no majority agrees, the last clock is carried on.
 
-use ffclock_estimator::{ProvenInterval, Voter, growth_beside};
-use ffclock_units::{Bound, Counter, Estimate, StandardUncertainty, Status, TaiReading};
+use super::{Voter, growth_beside};
+use crate::ProvenInterval;
+use ffclock_units::{Bound, Estimate, StandardUncertainty, Status};
 
 /// One server's clock at the present moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Candidate {
+pub struct ServerClock {
     /// The number of the server.
-    pub(crate) server: usize,
+    pub server: usize,
     /// Its estimate, carried to the present counter reading.
-    pub(crate) now: Estimate,
+    pub now: Estimate,
     /// The interval that its exchanges prove for the true time at that reading.
-    pub(crate) proven: ProvenInterval,
+    pub proven: ProvenInterval,
     /// Whether trusted servers decide before all others, and this is one of them.
-    pub(crate) is_trusted: bool,
+    pub is_trusted: bool,
     /// Whether it is published before others that are believed.
-    pub(crate) is_preferred: bool,
+    pub is_preferred: bool,
 }
 
-impl Candidate {
+impl ServerClock {
     /// Whether its interval carries information.
-    pub(crate) fn has_vote(&self) -> bool {
+    pub fn has_vote(&self) -> bool {
         self.now.status != Status::Unsynchronised && self.now.bound < Bound::UNKNOWN
     }
 
     /// Its part in the vote.
-    pub(crate) fn voter(&self) -> Voter {
-        let Candidate { now, proven, is_trusted, .. } = *self;
+    pub fn voter(&self) -> Voter {
+        let ServerClock { now, proven, is_trusted, .. } = *self;
         Voter { interval: proven, period: now.period, growth: now.bound_growth, is_trusted }
     }
-}
-
-/// The estimate at `counter`, with its errors as they have grown until then.
-pub(crate) fn carried(estimate: &Estimate, counter: Counter) -> Estimate {
-    let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-    Estimate { counter, time, uncertainty, bound, ..*estimate }
 }
 
 /// The clock while the servers disagree: it runs on its oscillator from the last time that a majority agreed, and its
 /// bound covers every server's interval, now and as these move away; so does the bound of the difference clock. One
 /// server that is right is enough for both to hold. Which of them is right is unknown, so the uncertainty is the bound.
-pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> Estimate {
+pub fn without_majority(agreed: &Estimate, candidates: &[ServerClock]) -> Estimate {
     let mut held = Estimate { status: Status::Holdover, ..*agreed };
-    for Candidate { now, .. } in candidates {
+    for ServerClock { now, .. } in candidates {
         let apart = Bound::of(now.time - agreed.time);
         held.bound = held.bound.max(apart + now.bound);
         held.bound_growth = held.bound_growth.max(growth_beside(agreed.period, now.period, now.bound_growth));
@@ -67,8 +62,9 @@ const MARGIN_SHIFT: u32 = 2;
 /// A synchronised clock comes before one in holdover, and among these a preferred one before others; among equals the
 /// holder keeps its place unless a challenger's bound is smaller by a quarter. A holder that has vanished is replaced
 /// at once.
-pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<usize> {
-    let rank = |candidate: &&Candidate| (std::cmp::Reverse(standing(candidate)), candidate.now.bound, candidate.server);
+pub fn select(candidates: &[ServerClock], holder: Option<usize>) -> Option<usize> {
+    let rank =
+        |candidate: &&ServerClock| (core::cmp::Reverse(standing(candidate)), candidate.now.bound, candidate.server);
     let best = candidates.iter().min_by_key(rank)?;
     let held = candidates.iter().find(|candidate| Some(candidate.server) == holder);
     match held {
@@ -78,7 +74,7 @@ pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<
 }
 
 /// What counts before the bound.
-fn standing(candidate: &Candidate) -> (u8, bool) {
+fn standing(candidate: &ServerClock) -> (u8, bool) {
     (class(candidate.now.status), candidate.is_preferred)
 }
 
@@ -98,14 +94,14 @@ fn clearly_smaller(challenger: Bound, held: Bound) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{GrowthRate, Moment, Period, Rate, Span};
+    use ffclock_units::{Counter, GrowthRate, Moment, Period, Rate, Span};
 
-    fn candidate(server: usize, micros: i64, status: Status) -> Candidate {
+    fn candidate(server: usize, micros: i64, status: Status) -> ServerClock {
         of(server, estimate(0, micros, status))
     }
 
-    fn of(server: usize, now: Estimate) -> Candidate {
-        Candidate { server, now, proven: within_bound(&now), is_trusted: false, is_preferred: false }
+    fn of(server: usize, now: Estimate) -> ServerClock {
+        ServerClock { server, now, proven: within_bound(&now), is_trusted: false, is_preferred: false }
     }
 
     fn within_bound(now: &Estimate) -> ProvenInterval {
@@ -153,11 +149,11 @@ mod tests {
 
     #[test]
     fn a_preferred_server_comes_first_as_long_as_it_answers() {
-        let preferred = |status| Candidate { is_preferred: true, ..candidate(0, 900, status) };
+        let preferred = |status| ServerClock { is_preferred: true, ..candidate(0, 900, status) };
         let best = candidate(1, 10, Status::Synchronised);
         assert_eq!(select(&[preferred(Status::Synchronised), best], Some(1)), Some(0));
         assert_eq!(select(&[preferred(Status::Holdover), best], Some(0)), Some(1));
-        let rival = Candidate { is_preferred: true, ..best };
+        let rival = ServerClock { is_preferred: true, ..best };
         assert_eq!(select(&[preferred(Status::Synchronised), rival], Some(0)), Some(1));
     }
 
@@ -179,9 +175,9 @@ mod tests {
         assert_eq!((held.status, held.time), (Status::Holdover, agreed.time));
         for ticks in [0, 20_000_000_000_i64] {
             let later = Counter::from_raw(0) + ffclock_units::Ticks::from_raw(ticks);
-            let held = within_bound(&carried(&held, later));
+            let held = within_bound(&held.carried_to(later));
             for server in &servers {
-                let own = within_bound(&carried(&server.now, later));
+                let own = within_bound(&server.now.carried_to(later));
                 assert!(held.contains(own.earliest) && held.contains(own.latest), "{held:?} {own:?}");
             }
         }
