@@ -1,4 +1,5 @@
-//! The figures of the feed-forward clocks in the worlds of some files, live and in retrospect, to the last bit.
+//! The figures of the feed-forward clocks in the worlds of some files, to the last bit: live and, where there is one
+//! server, in retrospect.
 //! `tools/mutation` compares them.
 //!
 //! `cargo run --release -p ffclock-sim --example figures -- FILE.toml ...`
@@ -43,12 +44,16 @@ impl Retrospect {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in std::env::args().skip(1) {
         let scenario = Scenario::parse(&name, &std::fs::read_to_string(&name)?)?;
+        let run = Run { name: &name, scenario: &scenario, seed: 1 };
+        if !scenario.servers.is_empty() {
+            println!("{name} {:?}", run.execute_with(&["joint"], None).clocks);
+            continue;
+        }
         let nominal = scenario.counter.nominal();
         let smoother = Smoother::new(LearnedConfig::default(), ClassicConfig::default(), nominal);
         let mut retrospect = Retrospect { smoother, epoch: None, epochs: 0 };
         let mut feed = |row: &TraceRow| retrospect.feed(row);
-        let result =
-            Run { name: &name, scenario: &scenario, seed: 1 }.execute_with(&["classic", "learned"], Some(&mut feed));
+        let result = run.execute_with(&["classic", "learned"], Some(&mut feed));
         println!("{name} {:?} {:x}", result.clocks, retrospect.digest());
     }
     Ok(())
