@@ -1,5 +1,5 @@
-//! The figures of the feed-forward clocks in the worlds of some files, to the last bit: live and, where there is one
-//! server, in retrospect.
+//! The figures of the feed-forward clocks in the worlds of some files, to the last bit: where there is one server, live
+//! and in retrospect; where there are several, of eight seeds, since paths and liars differ from seed to seed.
 //! `tools/mutation` compares them.
 //!
 //! `cargo run --release -p ffclock-sim --example figures -- FILE.toml ...`
@@ -44,16 +44,17 @@ impl Retrospect {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in std::env::args().skip(1) {
         let scenario = Scenario::parse(&name, &std::fs::read_to_string(&name)?)?;
-        let run = Run { name: &name, scenario: &scenario, seed: 1 };
+        let run = |seed| Run { name: &name, scenario: &scenario, seed };
         if !scenario.servers.is_empty() {
-            println!("{name} {:?}", run.execute_with(&["joint"], None).clocks);
+            let clocks: Vec<_> = (1..=8).map(|seed| run(seed).execute_with(&["joint"], None).clocks).collect();
+            println!("{name} {clocks:?}");
             continue;
         }
         let nominal = scenario.counter.nominal();
         let smoother = Smoother::new(LearnedConfig::default(), ClassicConfig::default(), nominal);
         let mut retrospect = Retrospect { smoother, epoch: None, epochs: 0 };
         let mut feed = |row: &TraceRow| retrospect.feed(row);
-        let result = run.execute_with(&["classic", "learned"], Some(&mut feed));
+        let result = run(1).execute_with(&["classic", "learned"], Some(&mut feed));
         println!("{name} {:?} {:x}", result.clocks, retrospect.digest());
     }
     Ok(())
