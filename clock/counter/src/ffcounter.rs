@@ -18,7 +18,7 @@ pub(crate) mod shared;
 pub use ffclock_units::ModuleCounter;
 #[cfg(target_os = "freebsd")]
 pub(crate) use freebsd as shared;
-pub use layout::{KernelLatency, PacketStamp, Sample};
+pub use layout::{KernelLatency, PacketStamp, PairedSample, Sample};
 
 use crate::cpu;
 use ffclock_units::{Counter, CounterId};
@@ -134,6 +134,14 @@ impl Ffcounter {
     #[inline]
     pub fn read(&self, counter: ModuleCounter) -> Result<Sample, FfcounterError> {
         device::ask(&self.file, layout::read_request(counter.code())).map_err(|error| self.of_reading(counter, error))
+    }
+
+    /// Reads a counter together with two clocks of the kernel.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_paired(&self, counter: ModuleCounter) -> Result<PairedSample, FfcounterError> {
+        device::ask(&self.file, layout::pair_request(counter.code())).map_err(|error| self.of_reading(counter, error))
     }
 
     /// Measures once what a reading costs within the kernel.

@@ -1,6 +1,6 @@
 //! The calls on `/dev/ffcounter`, each behind a safe function. One of the files that may hold unsafe code.
 
-use super::layout::{self, KernelLatency, PacketStamp, Sample, Stamping};
+use super::layout::{self, KernelLatency, PacketStamp, PairedSample, Sample, Stamping};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::fs::File;
@@ -11,6 +11,7 @@ use std::os::fd::AsRawFd;
 pub(super) trait DeviceAnswer: Copy + Default {}
 impl DeviceAnswer for u32 {}
 impl DeviceAnswer for Sample {}
+impl DeviceAnswer for PairedSample {}
 impl DeviceAnswer for KernelLatency {}
 
 /// Asks `file` for an `A`; `request` must be one whose answer is an `A`, which its size shows.

@@ -55,6 +55,21 @@ impl Sample {
     }
 }
 
+/// A counter and two clocks of the kernel from one snapshot: the clocks showed this at some moment between the two
+/// values.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairedSample {
+    /// The counter before the clocks.
+    pub sample: Sample,
+    /// The cumulative value after the clocks; for the active counter the same reading as before.
+    pub value_after: u64,
+    /// `CLOCK_REALTIME` [ns].
+    pub realtime_ns: i64,
+    /// `CLOCK_MONOTONIC_RAW` [ns].
+    pub monotonic_raw_ns: i64,
+}
+
 /// What one reading cost within the kernel: four readings of the TSC. Between the first two lies nothing, between the
 /// next two the register of the counter alone, between the last two the whole interface.
 #[repr(C)]
@@ -143,6 +158,10 @@ pub(super) const fn read_request(id: u16) -> u32 {
     request(2, size_of::<Sample>(), 0x10 + id as u32)
 }
 
+pub(super) const fn pair_request(id: u16) -> u32 {
+    request(2, size_of::<PairedSample>(), 0x20 + id as u32)
+}
+
 pub(super) const fn latency_request(id: u16) -> u32 {
     request(2, size_of::<KernelLatency>(), 0x30 + id as u32)
 }
@@ -169,6 +188,7 @@ pub fn figures() -> Vec<(&'static str, u64)> {
         ("FFCOUNTER_GET_VERSION", GET_VERSION.into()),
         ("FFCOUNTER_SET_STAMPING", SET_STAMPING.into()),
         ("FFCOUNTER_READ(FFCOUNTER_KVM_CLOCK)", read_request(5).into()),
+        ("FFCOUNTER_PAIR(FFCOUNTER_HPET)", pair_request(2).into()),
         ("FFCOUNTER_LATENCY(FFCOUNTER_ACPI_PM_SAFE)", latency_request(4).into()),
         ("FFCOUNTER_PAGE_TSC", page::STATE_TSC.into()),
         ("offsetof(struct ffcounter_page, version)", page::VERSION as u64),
@@ -177,6 +197,7 @@ pub fn figures() -> Vec<(&'static str, u64)> {
         ("offsetof(struct ffcounter_page, epoch)", page::EPOCH as u64),
     ];
     offsets!(list, "ffcounter_sample", Sample, value frequency_millihertz epoch id width flags underlying);
+    offsets!(list, "ffcounter_pair", PairedSample, sample value_after realtime_ns monotonic_raw_ns);
     offsets!(list, "ffcounter_latency", KernelLatency, tsc id epoch);
     offsets!(list, "ffcounter_stamping", Stamping, id count ports);
     offsets!(list, "ffcounter_stamp", PacketStamp, value epoch lost ifindex id direction family length head_length);
