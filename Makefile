@@ -51,7 +51,7 @@ figures-theta: setup build ## message delays live and simulated: figures 3-8 of 
 figures-probe: setup build ## measure where packets wait in this host and draw counterparts of the latencies paper's figures 1-5
 	@tools/figures-probe
 
-install: ## install daemon, command and C library (as root; DESTDIR, PREFIX=/usr); docs/operations.md says what follows
+install: ## install daemon, command and C library (as root; DESTDIR, PREFIX=/usr, LIBDIR, ...: tools/install); docs/operations.md says what follows
 	cargo build --release --locked --package ffclock-daemon --package ffclock-cli --package ffclock-client
 	@tools/install
 

@@ -18,7 +18,7 @@ use std::path::Path;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// Nothing.
+    /// Success: nothing went wrong.
     Ok = 0,
     /// A pointer that may not be null is.
     NullPointer = 1,

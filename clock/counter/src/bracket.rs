@@ -1,6 +1,6 @@
 //! Something read between two readings of the counter.
 
-use crate::{CounterId, raw_clock, read_ordered};
+use crate::{CounterId, read_ordered};
 use ffclock_units::{Counter, Ticks};
 
 /// A value and the counter before and after it was obtained: whatever it shows, it was so at some moment in between.
@@ -45,11 +45,6 @@ pub fn read_narrowest<T>(kind: CounterId, tries: usize, mut read: impl FnMut() -
         }
     }
     best
-}
-
-/// The counter against `CLOCK_MONOTONIC_RAW` (a count of nanoseconds), the narrowest of 5.
-pub fn read_pair_raw(kind: CounterId) -> Bracketed<Counter> {
-    read_narrowest(kind, 5, raw_clock)
 }
 
 #[cfg(test)]

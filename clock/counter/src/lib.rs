@@ -39,7 +39,7 @@ mod usable;
 
 pub use affinity::{allowed_cpus, pin_to};
 pub use agreement::{AgreementError, CpuAgreement, compare_cpus};
-pub use bracket::{Bracketed, read_bracketed, read_narrowest, read_pair_raw};
+pub use bracket::{Bracketed, read_bracketed, read_narrowest};
 pub use choice::{Check, Choice, Chosen, choose};
 pub use clocks::{ClockReading, HostClock, raw_clock};
 pub use clocksource::{available as available_clocksources, current as current_clocksource};

@@ -1,13 +1,18 @@
 //! Reactions to bad input: hostile packets, lying servers, broken files. The truth stays inside every published bound,
 //! and the clock keeps what it knew and reports the event.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
+
 mod common;
 
 use common::server::{Behaviour, TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_control::protocol::{Answer, SourceState};
 use ffclock_counter::CounterId;
-use ffclock_sys::history_beside;
+use ffclock_page::check_history;
+use ffclock_page::layout::history::{self, HISTORY_BYTES};
+use ffclock_page::layout::{MAGIC, PAGE_BYTES};
+use ffclock_sys::{SharedHistoryReader, history_beside};
 use ffclock_units::{Bound, Span, Status};
 use ffclock_wire::{LeapIndicator, NtpTimestamp, Packet};
 use std::path::Path;
@@ -148,6 +153,33 @@ fn a_broken_page_is_replaced() {
     daemon.wait_for("an estimate", |status| status.clock.is_some());
     let mut judge = Judge::new(&scratch, CounterId::CPU, truth);
     assert!(judge.watch(Duration::from_millis(200)).is_some());
+}
+
+/// Page, history and remembered rate of a later version, of the sizes that they have now and of others.
+#[test]
+fn what_another_version_left_is_begun_again() {
+    for (name, page, history) in [("same-sizes", PAGE_BYTES, HISTORY_BYTES), ("other-sizes", 8192, 1 << 20)] {
+        let scratch = Scratch::new(&format!("another-version-{name}"));
+        let begins = |magic: u64, length: usize| {
+            let head = [magic, 2].map(u64::to_ne_bytes).concat();
+            [head, vec![0xa5; length - 16]].concat()
+        };
+        let history_path = history_beside(&scratch.page());
+        std::fs::write(scratch.page(), begins(MAGIC, page)).unwrap();
+        std::fs::write(&history_path, begins(history::MAGIC, history)).unwrap();
+        std::fs::create_dir(scratch.path().join("state")).unwrap();
+        std::fs::write(scratch.path().join("state/rate-tsc.json"), "{\"version\": 2}").unwrap();
+        let truth = Truth::beginning_now(CounterId::CPU);
+        let server = TestServer::start("127.0.0.1:0", truth);
+        let section = server_section(server.address, "");
+        let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &section));
+        daemon.wait_for("an estimate", |status| status.clock.is_some());
+        let mut judge = Judge::new(&scratch, CounterId::CPU, truth);
+        assert!(judge.watch(Duration::from_millis(200)).is_some());
+        let memory = SharedHistoryReader::open(&history_path).expect("a history of this version");
+        assert_eq!(check_history(memory.words(), None), Ok(()));
+        assert!(daemon.log().contains("the remembered rate cannot be read"), "{}", daemon.log());
+    }
 }
 
 /// Ways to spoil a file that the daemon has mapped.

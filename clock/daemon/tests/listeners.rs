@@ -200,17 +200,29 @@ fn the_daemon_sleeps_between_its_polls() {
     assert!(sleeps() - before <= 1, "woken {} times within 2 s, with a poll of 16 s", sleeps() - before);
 }
 
+/// A reload that changes the servers holds the clock twice for a moment.
 #[test]
-fn sixteen_servers_are_asked() {
+fn sixteen_servers_and_a_reload_fit_into_the_memory_that_the_unit_allows() {
     let scratch = Scratch::new("sixteen");
     let truth = Truth::beginning_now(CounterId::CPU);
-    let servers: Vec<_> = (0..16).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
-    let sections: String =
-        servers.iter().map(|server| server_section(server.address, "").replace("125 ms", "500 ms")).collect();
-    let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &sections));
+    let servers: Vec<_> = (0..17).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    let config = |servers: &[TestServer]| {
+        let sections = servers.iter().map(|server| server_section(server.address, "").replace("125 ms", "500 ms"));
+        scratch.daemon_section("counter = \"tsc\"") + &sections.collect::<String>()
+    };
+    let daemon = Daemon::start(&scratch, &config(&servers[..16]));
     daemon.wait_for("exchanges with all", |status| {
-        status.sources.len() == 16 && status.sources.iter().all(|source| source.used >= 2)
+        status.sources.len() == 16 && status.sources.iter().all(|source| source.used >= 8)
     });
+    scratch.write_config(&config(&servers[1..]));
+    assert_eq!(daemon.ask("{\"command\":\"reload\"}"), Some(Answer::Reloaded));
+    daemon.wait_for("exchanges with the new one", |status| status.sources.iter().all(|source| source.used >= 2));
+    let unit = include_str!("../../../packaging/systemd/ffclockd.service");
+    let limit = unit.lines().find_map(|line| line.strip_prefix("MemoryMax=")?.strip_suffix('M'));
+    let limit = limit.and_then(|mebibytes| mebibytes.parse::<u64>().ok()).expect("the unit has a limit in MiB");
+    let most = daemon.process_status("VmHWM:") / 1024;
+    // What a day adds (pages of the histories that are touched late) and the files in memory have the rest.
+    assert!(most < limit * 3 / 4, "{most} MiB of {limit}");
 }
 
 #[test]

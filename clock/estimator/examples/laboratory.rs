@@ -42,8 +42,6 @@ const WORLDS: [&str; 31] = [
     "walk-1e-2",
     "rare-walk",
 ];
-const PARTS: [&str; 7] =
-    ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "reinitialisation"];
 
 fn world(name: &str, seed: u64) -> World {
     let mut world = if name.contains("far") { World::far(seed) } else { World::lan(seed) };
@@ -142,7 +140,9 @@ fn ablate(name: &str, seeds: u64) {
     let mut sorted = whole.clone();
     sorted.sort_by(f64::total_cmp);
     println!("{name}: IQR {:.2} us, median of {seeds} seeds", 1e6 * sorted[sorted.len() / 2]);
-    for part in PARTS {
+    let mut parts = Vec::new();
+    LearnedConfig::parts(&mut |part| parts.push(part));
+    for part in parts {
         let mut config = LearnedConfig::default();
         config.set(part, "false").expect("a part is an option");
         let ratio = |(seed, whole): (u64, &f64)| iqr(seed, config.clone()) / whole;

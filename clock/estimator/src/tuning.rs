@@ -25,6 +25,7 @@ pub mod classic;
 pub mod ensemble;
 pub mod guard;
 pub mod learned;
+pub mod quorum;
 pub mod smooth;
 
 /// Exchanges that make an authority of a past: with fewer a filter is warming up and a server is outvoted soon.

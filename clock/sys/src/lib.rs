@@ -29,8 +29,7 @@ mod pairs;
 pub mod places;
 mod poll;
 mod shared_file;
-mod shared_history;
-mod shared_page;
+mod shared_words;
 mod signals;
 mod socket;
 mod stamper;
@@ -48,8 +47,9 @@ pub use notify::{Notice, notify, watchdog_interval};
 pub use pairs::{Pair, PairReader, SystemPairs, Watch};
 pub use poll::{Interest, poll};
 pub use shared_file::PageFileError;
-pub use shared_history::{SharedHistory, SharedHistoryReader, history_beside};
-pub use shared_page::{SharedPage, SharedPageReader};
+pub use shared_words::{
+    SharedHistory, SharedHistoryReader, SharedPage, SharedPageReader, SharedWords, SharedWordsReader, history_beside,
+};
 pub use signals::{Signal, Signals};
 pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocket, Transmitted};
 pub use stamper::Stamper;

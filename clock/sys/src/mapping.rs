@@ -7,11 +7,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The words of a page.
-pub(crate) const WORDS: usize = 512;
-/// The bytes of a page.
-pub(crate) const BYTES: usize = WORDS * size_of::<u64>();
-
 /// What the mapping may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -19,9 +14,9 @@ pub(crate) enum Access {
     ReadWrite,
 }
 
-/// A mapped file, of a page or of this number of words; unmapped when dropped.
+/// A mapped file of this number of words; unmapped when dropped.
 #[derive(Debug)]
-pub(crate) struct Mapping<const COUNT: usize = WORDS> {
+pub(crate) struct Mapping<const COUNT: usize> {
     words: NonNull<[AtomicU64; COUNT]>,
 }
 

@@ -10,9 +10,9 @@ pub enum Unfollowed {
     /// It cannot be read.
     #[error("{name} cannot be read any more: {why}")]
     Unread {
-        /// Which.
+        /// The name of the counter.
         name: String,
-        /// Why.
+        /// What reading it gave.
         why: Unread,
     },
     /// Its values started again.
@@ -21,7 +21,7 @@ pub enum Unfollowed {
          What was measured before counts; measure again for more"
     )]
     EpochEnded {
-        /// Which.
+        /// The name of the counter.
         name: String,
         /// Its epoch at first.
         from: u32,

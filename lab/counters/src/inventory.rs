@@ -29,7 +29,7 @@ pub struct Inventory {
     pub handovers: Vec<Handover>,
     /// The counter that ffclock would use.
     pub choice: String,
-    /// Why.
+    /// Why it would, and not another one.
     pub reason: String,
     /// What is not there, and how it could be had.
     pub missing: Vec<Missing>,

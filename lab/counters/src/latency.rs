@@ -32,7 +32,7 @@ pub enum LatencyError {
     Unread {
         /// Which way of reading.
         way: String,
-        /// Why.
+        /// Why it cannot be read.
         why: Unread,
     },
 }

@@ -65,7 +65,7 @@ pub enum StabilityError {
         "{name} claims {hertz} Hz, which no counter has: leave it out with --only, and report it to the maker of its driver"
     )]
     AbsurdFrequency {
-        /// Which.
+        /// The name of the counter.
         name: String,
         /// What it claims.
         hertz: f64,

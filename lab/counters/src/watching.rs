@@ -31,9 +31,9 @@ pub enum CounterWatchError {
     /// It does not even run steadily at the beginning.
     #[error("{counter} cannot be watched: {error}. Use `ffclock-lab counters` to see which counters run")]
     Unsteady {
-        /// Which.
+        /// The counter.
         counter: CounterId,
-        /// Why.
+        /// Why it has no frequency.
         error: NominalError,
     },
     /// The thread cannot go to other CPUs.

@@ -134,7 +134,7 @@ impl CounterWay {
         &self.counter
     }
 
-    /// How.
+    /// How it is read: the instruction or the system call.
     pub fn access(&self) -> &'static str {
         self.access
     }

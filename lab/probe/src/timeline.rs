@@ -3,6 +3,7 @@
 use crate::passages::PacketPassages;
 use crate::payload::{Direction, DirectionInFiles};
 use crate::site::Site;
+use ffclock_statistics::upper_median_by;
 use ffclock_units::{Period, Ticks};
 use serde::{Deserialize, Serialize};
 
@@ -36,9 +37,10 @@ impl PacketTimeline {
         let ns = |ticks: Ticks| (period * ticks).as_seconds() * 1e9;
         let left = passages.at(packet, Site::UserSend)?;
         let step = |site: Site| {
-            let since: Vec<Ticks> = passages.between(Site::UserSend, site).map(|(_, ticks)| ticks).collect();
+            let since = passages.between(Site::UserSend, site).map(|(_, ticks)| ticks);
+            let median_ns = ns(upper_median_by(since, Ticks::cmp)?);
             let packet_ns = ns(passages.at(packet, site)? - left);
-            Some(TimelineStep { direction: site.direction(), site, packet_ns, median_ns: ns(median(since)?) })
+            Some(TimelineStep { direction: site.direction(), site, packet_ns, median_ns })
         };
         let mut steps: Vec<TimelineStep> = Site::ALL.into_iter().filter_map(step).collect();
         steps.sort_by(|a, b| a.packet_ns.total_cmp(&b.packet_ns));
@@ -54,11 +56,6 @@ fn typical(passages: &PacketPassages) -> Option<usize> {
         trips.into_iter().filter(|(packet, _)| stamps(*packet) == most).map(|(packet, trip)| (trip, packet)).collect();
     best.sort_unstable();
     best.get(best.len() / 2).map(|(_, packet)| *packet)
-}
-
-fn median(mut values: Vec<Ticks>) -> Option<Ticks> {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The figures of the feed-forward clocks in the worlds of some files, live and in retrospect, to the last bit.
+//! The figures of the feed-forward clocks in the worlds of some files, to the last bit: where there is one server, live
+//! and in retrospect; where there are several, of eight seeds, since paths and liars differ from seed to seed.
 //! `tools/mutation` compares them.
 //!
 //! `cargo run --release -p ffclock-sim --example figures -- FILE.toml ...`
@@ -43,12 +44,17 @@ impl Retrospect {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in std::env::args().skip(1) {
         let scenario = Scenario::parse(&name, &std::fs::read_to_string(&name)?)?;
+        let run = |seed| Run { name: &name, scenario: &scenario, seed };
+        if !scenario.servers.is_empty() {
+            let clocks: Vec<_> = (1..=8).map(|seed| run(seed).execute_with(&["joint"], None).clocks).collect();
+            println!("{name} {clocks:?}");
+            continue;
+        }
         let nominal = scenario.counter.nominal();
         let smoother = Smoother::new(LearnedConfig::default(), ClassicConfig::default(), nominal);
         let mut retrospect = Retrospect { smoother, epoch: None, epochs: 0 };
         let mut feed = |row: &TraceRow| retrospect.feed(row);
-        let result =
-            Run { name: &name, scenario: &scenario, seed: 1 }.execute_with(&["classic", "learned"], Some(&mut feed));
+        let result = run(1).execute_with(&["classic", "learned"], Some(&mut feed));
         println!("{name} {:?} {:x}", result.clocks, retrospect.digest());
     }
     Ok(())

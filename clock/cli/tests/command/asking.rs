@@ -92,11 +92,14 @@ The strict bound of 15.1 ms holds as long as at most 1 of the 3 servers with a v
     assert_eq!(answer[0]["vote"]["proven_s"][1], 0.000812);
 }
 
+/// As an earlier daemon answers, which knows of no vote, and a later one with fields of its own.
 #[test]
-fn an_answer_without_a_vote_is_laid_out_as_before() {
+fn an_answer_of_another_version_is_laid_out_as_far_as_it_is_known() {
     let mut answer: serde_json::Value = serde_json::from_str(REPORT).unwrap();
     answer.as_object_mut().unwrap().remove("vote");
     answer["clock"].as_object_mut().unwrap().remove("bound_strict_s");
+    answer["clock"]["of_a_later_version"] = 1.into();
+    answer["of_a_later_version"] = serde_json::json!({ "s": 1 });
     let place = Place::new();
     place.answer(&answer.to_string());
     let out = place.run(&["status"]).well();

@@ -8,11 +8,9 @@
 
 use super::{Belief, VoteResult, Voter, covered};
 use crate::ProvenInterval;
+use crate::tuning::quorum::RATE_ROUNDING;
 use alloc::vec::Vec;
 use ffclock_units::{Bound, Estimate, GrowingBound, GrowthRate, Moment, Period, Rate, Tai};
-
-/// More than the rounding error of the ratio of two periods as a float [s/s].
-const RATE_ROUNDING: f64 = 1e-14;
 
 /// How far a clock can be off, by two premises. `believed` is never larger than `strict`, now and later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 
 use super::{Voter, growth_beside};
 use crate::ProvenInterval;
+use crate::tuning::quorum::MARGIN_SHIFT;
 use ffclock_units::{Bound, Estimate, StandardUncertainty, Status};
 
 /// One server's clock at the present moment.
@@ -54,9 +55,6 @@ pub fn without_majority(agreed: &Estimate, candidates: &[ServerClock]) -> Estima
         ..held
     }
 }
-
-/// A challenger must be better by this share of the holder's bound: 1/4.
-const MARGIN_SHIFT: u32 = 2;
 
 /// The server to publish among those that may be followed, given the one that is published now.
 ///

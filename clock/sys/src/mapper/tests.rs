@@ -132,7 +132,7 @@ struct Course {
 /// What other sockets do with the same mapper in the meantime.
 #[derive(Clone, Copy, Debug)]
 enum Others {
-    /// Nothing.
+    /// They make no marks.
     Idle,
     /// They make marks: before the reply, and when half and three quarters of the time are over until it is read.
     Busy,

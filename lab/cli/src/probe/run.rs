@@ -202,20 +202,8 @@ pub(super) fn measure(course: &TrafficOptions, extras: RunExtras<'_>) -> Result<
         super::network::raise_loopback()?;
     }
     let mut conditions = Conditions::prepare(&phases)?;
-    let subject = Subject::here(&way.device);
     let base = Base { counter, period: nominal.period };
-    let about = ProbeAbout {
-        way: &way.description,
-        device: &way.device,
-        driver: subject.driver,
-        host: subject.host,
-        kernel: subject.kernel,
-        counter: counter.name(),
-        counter_hz: nominal.period.as_hertz(),
-        rate: course.rate,
-        size: course.size,
-    };
-    let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
+    let about = about(course, &way, base)?;
     let mut record = extras.record.map(|path| RecordFile::begin(path, &about)).transpose()?;
     let effect = match extras.effect_rounds {
         Some(rounds) => course.effect(rounds, &way, base, &mut conditions)?,
@@ -233,17 +221,7 @@ pub(super) fn measure(course: &TrafficOptions, extras: RunExtras<'_>) -> Result<
         if let Some(record) = &mut record {
             record.phase(&phase, &outcome)?;
         }
-        let findings = Findings::of(&outcome.passages, nominal.period);
-        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.methods)).collect();
-        measured.push(MeasuredPhase {
-            phase,
-            findings,
-            corrected,
-            counts: outcome.counts,
-            unavailable: outcome.unavailable,
-            length_s: outcome.length_s,
-            methods: outcome.methods,
-        });
+        measured.push(MeasuredPhase::of(phase, outcome, base, effect.as_ref()));
         if flow.is_break() {
             break;
         }
@@ -253,6 +231,39 @@ pub(super) fn measure(course: &TrafficOptions, extras: RunExtras<'_>) -> Result<
         record.finish()?;
     }
     Ok(Whole { way, phases: measured, effect, about })
+}
+
+/// What the answer and the record say of a measurement as a whole.
+fn about(course: &TrafficOptions, way: &TestPath, base: Base) -> Result<serde_json::Value, Failure> {
+    let subject = Subject::here(&way.device);
+    let about = ProbeAbout {
+        way: &way.description,
+        device: &way.device,
+        driver: subject.driver,
+        host: subject.host,
+        kernel: subject.kernel,
+        counter: base.counter.name(),
+        counter_hz: base.period.as_hertz(),
+        rate: course.rate,
+        size: course.size,
+    };
+    serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))
+}
+
+impl MeasuredPhase {
+    fn of(phase: CampaignPhase, outcome: ProbeOutcome, base: Base, effect: Option<&Effect>) -> Self {
+        let findings = Findings::of(&outcome.passages, base.period);
+        let corrected = effect.map(|effect| correct(effect, &findings, &outcome.methods)).unwrap_or_default();
+        MeasuredPhase {
+            phase,
+            findings,
+            corrected,
+            counts: outcome.counts,
+            unavailable: outcome.unavailable,
+            length_s: outcome.length_s,
+            methods: outcome.methods,
+        }
+    }
 }
 
 /// The counter that stamps, and its nominal period.

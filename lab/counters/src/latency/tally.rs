@@ -17,7 +17,7 @@ pub struct Figures {
     pub phase: usize,
     /// What was read.
     pub counter: String,
-    /// How.
+    /// How it was read: the instruction or the system call.
     pub access: String,
     /// In which arrangement.
     pub arrangement: Arrangement,
@@ -36,7 +36,7 @@ pub struct Bins {
     pub phase: usize,
     /// What was read.
     pub counter: String,
-    /// How.
+    /// How it was read: the instruction or the system call.
     pub access: String,
     /// In which arrangement.
     pub arrangement: Arrangement,
@@ -70,7 +70,7 @@ pub struct Outlier {
     pub cpu: usize,
     /// What was read.
     pub counter: String,
-    /// How.
+    /// How it was read: the instruction or the system call.
     pub access: String,
     /// In which arrangement.
     pub arrangement: Arrangement,
@@ -91,7 +91,7 @@ pub struct RoundFigures {
     pub cpu: usize,
     /// What was read.
     pub counter: String,
-    /// How.
+    /// How it was read: the instruction or the system call.
     pub access: String,
     /// In which arrangement.
     pub arrangement: Arrangement,

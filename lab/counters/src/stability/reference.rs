@@ -22,9 +22,9 @@ pub enum ReferenceError {
         "{path} cannot be the reference: {error}; `ffclock-lab counters` lists the devices, and their group may read them"
     )]
     Device {
-        /// Which.
+        /// The device.
         path: PathBuf,
-        /// Why.
+        /// What opening or reading it gave.
         error: io::Error,
     },
     /// A file cannot be used.
@@ -32,9 +32,9 @@ pub enum ReferenceError {
         "{path} cannot be the reference: {reason}; each line is a reading of the CPU's counter, a comma, and the time in s"
     )]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with it, with the line where there is one.
         reason: String,
     },
 }

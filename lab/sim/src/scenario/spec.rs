@@ -191,9 +191,9 @@ pub struct HostSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuspendSpec {
-    /// From.
+    /// When it begins, from the beginning of the run.
     pub at: Length,
-    /// Until.
+    /// When it ends.
     pub until: Length,
     /// What the counter does meanwhile.
     pub counter: Asleep,
@@ -310,7 +310,7 @@ pub struct QueueSpec {
     /// The direction.
     #[serde(default)]
     pub direction: Directions,
-    /// When.
+    /// The times at which it queues; always, if left out.
     #[serde(default)]
     pub when: When,
 }
@@ -370,9 +370,9 @@ pub struct Between {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteSpec {
-    /// When.
+    /// When it changes, from the beginning of the run.
     pub at: Length,
-    /// Until when; for good, if left out.
+    /// When it ends; never, if left out.
     pub until: Option<Length>,
     /// Added to the way there.
     #[serde(default)]
@@ -451,9 +451,9 @@ pub enum FaultSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wrong {
-    /// From.
+    /// When it begins, from the beginning of the run.
     pub at: Length,
-    /// Until; for good, if left out.
+    /// When it ends; never, if left out.
     pub until: Option<Length>,
     /// The error; positive: ahead.
     pub by: Length,
@@ -463,7 +463,7 @@ pub struct Wrong {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Smear {
-    /// From.
+    /// When it begins, from the beginning of the run.
     pub at: Length,
     /// The error in the end; positive: ahead.
     pub by: Length,
@@ -473,9 +473,9 @@ pub struct Smear {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drift {
-    /// From.
+    /// When it begins, from the beginning of the run.
     pub at: Length,
-    /// Until.
+    /// When it ends.
     pub until: Length,
     /// How fast.
     pub rate: Fraction,
@@ -485,9 +485,9 @@ pub struct Drift {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
-    /// From.
+    /// When it begins, from the beginning of the run.
     pub at: Length,
-    /// Until.
+    /// When it ends.
     pub until: Length,
     /// The dispersion claimed.
     pub root_dispersion: Length,
