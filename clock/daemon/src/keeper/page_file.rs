@@ -32,7 +32,7 @@ impl Keeper<'_> {
             }
             return;
         }
-        // Whoever has the page now has the history beside it.
+        // A daemon that replaced the page writes the history beside it as well.
         self.history = None;
         if now < self.next_page {
             return;
