@@ -156,7 +156,7 @@ impl Bank {
         }
     }
 
-    /// The same bank for other servers; see [`Group::renumbered`].
+    /// The same bank for another list of servers; see [`Group::renumbered`].
     pub fn renumbered(&self, origins: &[Option<usize>]) -> Self {
         let groups = self.groups.each_ref().map(|family| family.each_ref().map(|group| group.renumbered(origins)));
         Bank { groups, seed: Seed::with_parts(states(origins.len())) }
