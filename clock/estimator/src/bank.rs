@@ -278,6 +278,7 @@ impl Bank {
     /// Begins hopeless members again from the best.
     pub fn reseed(&mut self, set: &ModelSet) {
         let best = self.best(set);
+        debug_assert!(best.group < GROUPS);
         let Bank { groups, seed } = self;
         let Some(group) = groups[best.family.index()].get(best.group) else { return };
         seed.take(group, best.lane, best.score - RESEEDED);

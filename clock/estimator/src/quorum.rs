@@ -172,6 +172,7 @@ impl Decision {
     /// Every believed trusted server has the whole of what they share in its interval, so it belongs to every majority
     /// of this second vote (intervals that meet one another in pairs share an instant).
     fn extended(&self, voters: &[Voter], unheard: usize, rules: &VotingRules) -> Decision {
+        debug_assert_eq!(self.beliefs.len(), voters.iter().filter(|voter| voter.is_trusted).count());
         let trusted = self.beliefs.iter().filter(|belief| **belief == Belief::Truechimer).count();
         let mut within: Vec<ProvenInterval> = (0..trusted).map(|_| self.shared).collect();
         let untrusted = voters.iter().filter(|voter| !voter.is_trusted);

@@ -262,6 +262,7 @@ impl Mixture {
     fn iterate(&mut self) {
         self.sums.fill(0.0);
         let filled = self.filled.saturating_mul(self.count);
+        debug_assert!(self.count > 0 && filled <= self.ring.len(), "{filled} of {}", self.ring.len());
         let (sums, weights) = (self.sums.as_chunks_mut::<WIDTH>().0, self.weights.as_chunks::<WIDTH>().0);
         for row in self.ring.get(..filled).unwrap_or(&[]).chunks_exact(self.count.max(1)) {
             let row = row.as_chunks::<WIDTH>().0;

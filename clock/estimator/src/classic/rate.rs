@@ -97,6 +97,7 @@ impl LongRate {
     /// newest, merged with the prior by their errors so that the second exchange is already useful. Nothing is refused.
     pub fn warm_up(&mut self, record: Record, thresholds: &Thresholds) -> RateChange {
         self.archive.add(record);
+        debug_assert!(self.archive.len() > 0, "it holds the new record");
         let Some(oldest) = self.archive.oldest() else { return RateChange::None };
         let quarter = WARM_UP_PART * (record.x - oldest.x);
         let far = self.archive.between(oldest.x, oldest.x + quarter).best();
@@ -127,6 +128,7 @@ impl LongRate {
 
     /// The exchange at least half the history back that makes the smallest pair error with an ordinary one now.
     fn choose_far(&mut self, now: f64, thresholds: &Thresholds) {
+        debug_assert!(self.archive.len() > 0, "it holds the new record");
         let Some(oldest) = self.archive.oldest() else { return };
         let begin = oldest.x.max(now - thresholds.floor_window);
         let ordinary = ORDINARY_PART * thresholds.pair_point;

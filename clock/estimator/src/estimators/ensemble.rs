@@ -147,6 +147,7 @@ impl Ensemble {
     /// Goes on with another list of servers. `origins` has the present number of each, or `None` of a new one.
     pub fn renumber(&mut self, origins: &[Option<usize>]) {
         debug_assert!((1..=MOST_SERVERS).contains(&origins.len()), "{} servers", origins.len());
+        debug_assert!(origins.iter().flatten().all(|origin| *origin < self.members.len()), "{origins:?}");
         let before = core::mem::take(&mut self.claims);
         let claim = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).unwrap_or(0.0);
         self.claims = origins.iter().map(claim).collect();

@@ -185,6 +185,7 @@ impl Proof {
 
     /// Stops believing the remembered rate.
     pub fn drop_memory(&mut self, assumptions: &Assumptions) {
+        debug_assert!(self.without_memory(assumptions).is_some(), "an exchange agrees without it");
         self.rates = self.without_memory(assumptions).unwrap_or(self.rates);
         self.remembered = None;
     }

@@ -51,6 +51,7 @@ impl VoteResult {
         let trust = voters.iter().any(|voter| voter.is_trusted);
         let deciders = voters.iter().filter(|voter| voter.is_trusted || !trust);
         let rates: Vec<[f64; 2]> = deciders.map(|voter| rates_beside(period, voter)).collect();
+        debug_assert!(rates.len() == self.deciders && self.tolerated < self.deciders, "the voters of this vote");
         let least = self.deciders.saturating_sub(self.tolerated).max(1);
         let range = covered(&rates, least).or_else(|| covered(&rates, 1));
         let [low, high] = range.unwrap_or([f64::NAN; 2]);
