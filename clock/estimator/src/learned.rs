@@ -48,7 +48,7 @@ pub struct Filter {
     scratch: Bank,
     recent: Recent,
     now: Option<Now>,
-    /// How far the published time is ahead of theta: what all servers together say of it, us.
+    /// How far the published time is ahead of theta: the weighted mean of the servers' own times, us.
     ahead: f64,
     shifts: Shifts,
     revisions: Revisions,

@@ -75,7 +75,7 @@ enum Origin {
     Observed,
 }
 
-/// The interval of the true height at the end of `point` that it proves alone, the rate lying in `rates`.
+/// The interval of the true height that `point` proves alone, at its end, if the rate lies in `rates`.
 pub fn alone(point: &Point, rates: Interval) -> Interval {
     let stretch = 1.0 + rates.high.abs().max(rates.low.abs());
     let low = point.backward - point.received_half * stretch - point.root;
