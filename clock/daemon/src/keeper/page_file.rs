@@ -26,7 +26,7 @@ impl Keeper<'_> {
         let boot = BootId::parse(&self.boot);
         let journal = &mut self.context.journal;
         if self.writer.memory().is_at(path) {
-            if self.writer.mend_header(boot) {
+            if self.writer.repair_header(boot) {
                 self.next_heartbeat = now;
                 journal.warn("the page's header was damaged: it is written again", &path.display().to_string());
             }
