@@ -86,6 +86,9 @@ pub struct BannedText {
     /// Whether only a whole word counts.
     #[serde(default)]
     pub whole_word: bool,
+    /// Whether capital letters make no difference, as at the beginning of a sentence.
+    #[serde(default)]
+    pub any_case: bool,
 }
 
 impl Rules {

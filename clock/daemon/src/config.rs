@@ -151,7 +151,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// The most servers: each has a socket and up to 1 MiB of history.
+/// The most servers: each has a socket, and an estimator of up to 1 MiB.
 pub const MOST_SERVERS: usize = 16;
 /// The most problems that are reported: a longer list helps no one.
 pub const MOST_PROBLEMS: usize = 20;

@@ -232,7 +232,7 @@ fn notify_manager(notice: Notice<'_>) {
 }
 
 impl Control {
-    /// Whether clients that go by the path come to this socket.
+    /// Whether clients that open the path reach this socket.
     fn is_in_place(&self) -> bool {
         identity(&self.path).is_ok_and(|identity| identity == self.identity)
     }

@@ -64,7 +64,7 @@ pub(crate) struct Keeper<'a> {
     election: Election,
     leaps: LeapTable,
     /// The leap second that the log announces.
-    told_leap: Option<LeapAnnouncement>,
+    logged_leap: Option<LeapAnnouncement>,
     last_break: Option<Moment<Mono>>,
     next_heartbeat: Moment<Mono>,
     next_saving: Moment<Mono>,
@@ -127,7 +127,7 @@ impl<'a> Keeper<'a> {
             strict: GrowingBound::UNKNOWN,
             election: Election::new(config.vote, Span::ZERO),
             leaps: LeapTable::built_in(),
-            told_leap: LeapTable::built_in().announced(),
+            logged_leap: LeapTable::built_in().announced(),
             last_break: None,
             next_heartbeat: now,
             next_saving: now + FIRST_SAVING,
@@ -408,7 +408,7 @@ impl<'a> Keeper<'a> {
         self.watch_counter();
         let Some(Published { server, estimate, voted }) = self.elect(counter) else { return };
         self.adopt_leaps(self.leaps.utc_from_tai(estimate.at(counter).time));
-        self.tell_leap();
+        self.log_leap();
         let publication = Publication {
             counter_id: self.host_counter.kind(),
             epoch: self.host_counter.epoch,

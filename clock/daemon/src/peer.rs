@@ -4,8 +4,8 @@
 //! whether the counter's run was broken while they were stamped.
 
 mod link;
+mod outcome_log;
 mod report;
-mod telling;
 
 use crate::calibrator::Calibrator;
 use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
@@ -21,9 +21,9 @@ use ffclock_units::{
     ServerIdentity, ServerQuality, Span, Stamp, Status,
 };
 use link::{BUFFER_BYTES, Link};
+use outcome_log::Reported;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-use telling::Reported;
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
@@ -488,7 +488,7 @@ impl Peer {
         self.last.server = Some(exchange.server);
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
         self.note_stamps(exchange, context);
-        self.tell(&outcome, context);
+        self.log_outcome(&outcome, context);
     }
 
     /// Another address is another server until proven the same, and other options make another estimator. The old

@@ -116,7 +116,7 @@ mod tests {
             include_str!("keeper/reporting.rs"),
             include_str!("keeper/leap_seconds.rs"),
             include_str!("peer.rs"),
-            include_str!("peer/telling.rs"),
+            include_str!("peer/outcome_log.rs"),
         ];
         let mut kinds = 0;
         for line in program.iter().flat_map(|text| text.lines()) {

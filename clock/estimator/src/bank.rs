@@ -141,6 +141,14 @@ pub struct Prediction {
 impl Prediction {
     /// Nothing was predicted.
     const NONE: Prediction = Prediction { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] };
+
+    /// Notes what `leader`, the best member of its family, predicted of a packet.
+    fn note(&mut self, way: Direction, leader: &Member, predicted: &[GroupPrediction; GROUPS]) {
+        debug_assert!(leader.group < GROUPS);
+        let GroupPrediction { mean, variance, log } = predicted.get(leader.group).copied().unwrap_or(predicted[0]);
+        self.cavities[way.index()] = Cavity { mean: mean.of(leader.lane), variance: variance.of(leader.lane) };
+        self.logs[way.index()] = log.of(leader.lane);
+    }
 }
 
 impl Bank {
@@ -156,7 +164,7 @@ impl Bank {
         }
     }
 
-    /// The same bank for other servers; see [`Group::renumbered`].
+    /// The same bank for another list of servers; see [`Group::renumbered`].
     pub fn renumbered(&self, origins: &[Option<usize>]) -> Self {
         let groups = self.groups.each_ref().map(|family| family.each_ref().map(|group| group.renumbered(origins)));
         Bank { groups, seed: Seed::with_parts(states(origins.len())) }
@@ -221,25 +229,18 @@ impl Bank {
         let leaders = Family::BOTH.map(|family| self.best_of(family, set));
         let mut predictions = [Prediction::NONE; 2];
         for (way, measurement) in Direction::BOTH.into_iter().zip(measurements) {
-            let (index, packet) = (way.index(), Packet { server: *server, way, measurement });
-            let parts =
-                self.groups.iter_mut().zip(densities).zip(leaders.iter().zip(&mut predictions)).zip(set.families);
-            for (((family, densities), (leader, predictions)), takes_part) in parts {
-                if !takes_part {
-                    continue;
-                }
-                let predicted: [GroupPrediction; GROUPS] = family.each_mut().map(|group| {
-                    let predicted = group.observe(&packet, densities[index], *evident);
+            let packet = Packet { server: *server, way, measurement };
+            for leader in leaders.iter().filter(|leader| set.families[leader.family.index()]) {
+                let family = leader.family.index();
+                let density = densities[family][way.index()];
+                let predicted = self.groups[family].each_mut().map(|group| {
+                    let predicted = group.observe(&packet, density, *evident);
                     if *evident == Evident::All {
                         group.score += predicted.log;
                     }
                     predicted
                 });
-                debug_assert!(leader.group < GROUPS);
-                let predicted = predicted.get(leader.group).copied().unwrap_or(predicted[0]);
-                let (mean, variance) = (predicted.mean.of(leader.lane), predicted.variance.of(leader.lane));
-                predictions.cavities[index] = Cavity { mean, variance };
-                predictions.logs[index] = predicted.log.of(leader.lane);
+                predictions[family].note(way, leader, &predicted);
             }
         }
         if *evident == Evident::All {
@@ -278,6 +279,7 @@ impl Bank {
     /// Begins hopeless members again from the best.
     pub fn reseed(&mut self, set: &ModelSet) {
         let best = self.best(set);
+        debug_assert!(best.group < GROUPS);
         let Bank { groups, seed } = self;
         let Some(group) = groups[best.family.index()].get(best.group) else { return };
         seed.take(group, best.lane, best.score - RESEEDED);

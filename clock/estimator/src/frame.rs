@@ -51,14 +51,14 @@ impl Point {
     }
 }
 
-/// How far a frame was moved: what was at `x` is at `x - x_step`, and so for heights.
+/// How far a frame was moved, s: what was at `x` is at `x - x_step`, and what was at height `y` at `y - y_step`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Move {
     pub x_step: f64,
     pub y_step: f64,
 }
 
-/// A rate as a slope of the heights in a frame, and its error, both relative to the nominal rate.
+/// A rate as a slope of the heights in a frame, and its error, both relative to the nominal rate, s/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
     pub rate: f64,

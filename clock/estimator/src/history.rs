@@ -118,6 +118,7 @@ impl History {
     }
 
     pub fn len(&self) -> usize {
+        debug_assert!(self.start <= self.end && self.end <= self.x.len(), "{}..{}", self.start, self.end);
         self.end.saturating_sub(self.start)
     }
 
@@ -193,6 +194,7 @@ impl History {
         for read in self.start..self.end {
             let Some(record) = self.record(read) else { break };
             if record.x - opened < OPEN_PART * self.width {
+                debug_assert!(write > self.start, "the first record opens a bin");
                 let last = write.saturating_sub(1);
                 if self.record(last).is_some_and(|best| record.error() <= best.error()) {
                     self.put(last, record);
@@ -256,6 +258,7 @@ impl History {
 
     /// From here on no record is compared with a floor higher than `floor`.
     pub fn lower_floor(&mut self, floor: f64) {
+        debug_assert!(self.len() <= self.shape.capacity);
         for cell in self.floor.get_mut(self.start..self.end).unwrap_or(&mut []) {
             *cell = cell.min(floor);
         }
@@ -263,6 +266,7 @@ impl History {
 
     /// Compares with `floor` the newest records, as far back as `since` and as long as they cost no less than it.
     pub fn raise_floor(&mut self, floor: f64, since: f64) {
+        debug_assert!(self.len() <= self.shape.capacity);
         let range = self.start..self.end;
         let (Some(x), Some(cost)) = (self.x.get(range.clone()), self.cost.get(range.clone())) else { return };
         let Some(floors) = self.floor.get_mut(range) else { return };

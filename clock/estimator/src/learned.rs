@@ -48,7 +48,7 @@ pub struct Filter {
     scratch: Bank,
     recent: Recent,
     now: Option<Now>,
-    /// How far the published time is ahead of theta: what all servers together say of it, us.
+    /// How far the published time is ahead of theta: the weighted mean of the servers' own times, us.
     ahead: f64,
     shifts: Shifts,
     revisions: Revisions,
@@ -160,7 +160,8 @@ impl Filter {
         }
     }
 
-    /// The same filter for other servers: of each, which one of the present servers it is. New servers have to join.
+    /// Goes on with another list of servers. `origins` has the present number of each, or `None` of a new one, which
+    /// has to join.
     pub fn renumber(&mut self, origins: &[Option<usize>]) {
         self.set.servers = origins.len();
         self.bank = self.bank.renumbered(origins);

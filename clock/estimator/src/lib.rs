@@ -6,11 +6,14 @@
 //! allocated when an estimator is made and never afterwards.
 //!
 //! An [`Estimator`] is a guard with filters behind it; an exchange enters by `Guarded::take` (`estimators/guarded.rs`).
-//! The guard (`guard/`) lets exchanges in and proves a bound, and reads no filter's state: that the classic filter
-//! suspects an exchange is put to it as a contradiction. The classic filter (`classic/`) is the one of the RADclock
-//! papers with windows in time (`docs/algorithm/classic.md`); the learned filter (`learned/`, over the multiple-model
-//! bank in `bank/`) weighs both directions (`docs/algorithm/learned.md`). [`Classic`] publishes the first, [`Learned`]
-//! the second with the first as a second opinion, and [`Chosen`] is the one that a configuration names.
+//! The guard (`guard/`) lets exchanges in and proves a bound, and reads no filter's state; an exchange that the classic
+//! filter suspects is given to it as a contradiction. The classic filter (`classic/`) is the one of the RADclock papers
+//! with windows in time (`docs/algorithm/classic.md`); the learned filter (`learned/`, over the multiple-model bank in
+//! `bank/`) weighs both directions (`docs/algorithm/learned.md`). [`Classic`] publishes the first, [`Learned`] the
+//! second with the first as a second opinion, and [`Chosen`] is the one that a configuration names.
+//!
+//! Several servers, each with its own estimator, vote ([`vote`], `quorum/`), and make one clock ([`Ensemble`],
+//! `docs/algorithm/ensemble.md`). [`Smoother`] works a recording out in retrospect (`docs/algorithm/smooth.md`).
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

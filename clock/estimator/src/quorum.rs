@@ -2,8 +2,9 @@
 //!
 //! Each server gives a closed interval that holds the true time as long as the server's claim about itself is true.
 //! Where more than half of the electorate share an instant, that instant can be the true time with a minority wrong. A
-//! server that shares none of these instants is a falseticker. The intersection is that of Marzullo (1984), the
-//! ancestor of RFC 5905 section 11.2.1, over proven intervals instead of midpoints.
+//! server that shares none of these instants is a falseticker. The intersection is that of K. Marzullo (Maintaining the
+//! Time in a Distributed System, thesis, Stanford University, 1984), the ancestor of RFC 5905 section 11.2.1, over
+//! proven intervals instead of midpoints.
 //!
 //! Two intervals come out of a vote ([`vote`]). The strict one holds the true time with any few false claims; the
 //! believed one is what all believed servers share. `bounds` makes error bounds of them that hold between votes.
@@ -171,6 +172,7 @@ impl Decision {
     /// Every believed trusted server has the whole of what they share in its interval, so it belongs to every majority
     /// of this second vote (intervals that meet one another in pairs share an instant).
     fn extended(&self, voters: &[Voter], unheard: usize, rules: &VotingRules) -> Decision {
+        debug_assert_eq!(self.beliefs.len(), voters.iter().filter(|voter| voter.is_trusted).count());
         let trusted = self.beliefs.iter().filter(|belief| **belief == Belief::Truechimer).count();
         let mut within: Vec<ProvenInterval> = (0..trusted).map(|_| self.shared).collect();
         let untrusted = voters.iter().filter(|voter| !voter.is_trusted);

@@ -2,10 +2,9 @@
 //!
 //! Counter readings are raw, so nothing is lost by waiting: a fast exchange is evidence of the time before it as well
 //! as after. [`Smoother`] runs the learned algorithm over a recording, and remembers what it took for granted at each
-//! exchange: which ones are believed, where a path changed, where the time began again. Then the same bank of
-//! oscillators goes over the recording forwards and backwards, a few times, each time with every packet compared with
-//! what all the others say, and with the queueing densities learned from the neighbourhood. `docs/algorithm/smooth.md`
-//! explains the parts.
+//! exchange: which ones are believed, where a path changed, where the time began again. Then the bank goes over the
+//! recording forwards and backwards, a few times, each time with every packet compared with what all the others say,
+//! and with the queueing densities learned from the neighbourhood. `docs/algorithm/smooth.md` has the equations.
 //!
 //! Memory grows with the recording: some 300 bytes for each exchange, up to twice that where the vectors have just
 //! grown, and in the end 90 more for its smoothed time; beside them a window of fixed size in which the work is done.

@@ -110,8 +110,8 @@ pub(crate) const fn absolute_tag(words: &AbsoluteWords) -> u64 {
     word!(words, TAG)
 }
 
-/// The reading at `counter`, where that lies in the window of a slot that was checked. `None` says nothing else than
-/// that: ask [`Snapshot::reading_at`]. Every instruction counts here.
+/// The reading at `counter`, where that lies in the window of a slot that was checked. `None` means only that it does
+/// not: ask [`Snapshot::reading_at`]. Every instruction counts here.
 #[inline(always)]
 pub(crate) fn plain_reading(words: &ReadingWords, counter: Counter) -> Option<Reading> {
     let ticks = counter.raw().wrapping_sub(word!(words, COUNTER));

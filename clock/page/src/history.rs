@@ -9,8 +9,8 @@
 //! or in the next one: it is found without a search. A segment longer than a bucket stands in each bucket that begins
 //! in it.
 //!
-//! Nothing here has to be believed: an entry has a sequence lock and a check word that covers the epoch, and says
-//! itself which counter readings it covers. Where the history has nothing for a stamp, the page's line converts it.
+//! Each entry stands alone: it has a sequence lock and a check word that covers the epoch, and says which counter
+//! readings it covers. Where the history has nothing for a stamp, the page's line converts it.
 
 mod keep;
 mod recall;

@@ -70,8 +70,8 @@ impl DifferenceClock {
 }
 
 /// The interval between two counter readings of `epoch`, where nothing special is to be considered: both within the
-/// epoch and the validity of a slot that checks, and so close that the difference clock is the better one. `None` says
-/// nothing else than that: ask the snapshot.
+/// epoch and the validity of a slot that checks, and so close that the difference clock is the better one. `None` means
+/// only that this is not so: ask the snapshot.
 #[inline(always)]
 pub(crate) fn plain_interval(
     (sequence, words): (u64, IntervalWords),

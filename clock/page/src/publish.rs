@@ -81,9 +81,9 @@ impl<M: AsRef<PageWords>> Writer<M> {
         Writer { memory, sequence }
     }
 
-    /// Writes the header again if it was damaged. Programs that have mapped the page look at it no more, and are not
+    /// Writes the header again if it was damaged. Programs that have mapped the page no longer look at it and are not
     /// disturbed; others refuse the page until then. Returns whether it was damaged.
-    pub fn mend_header(&mut self, boot: Option<BootId>) -> bool {
+    pub fn repair_header(&mut self, boot: Option<BootId>) -> bool {
         let page = self.memory.as_ref();
         let wanted = header_words(boot);
         let is_damaged = !has_header(page, &wanted);

@@ -26,6 +26,11 @@ fn applies(house: &House<'_>, rule: &BannedText, path: &str) -> bool {
 
 fn holds(line: &str, banned: &str, rule: &BannedText) -> bool {
     let is_word = |character: Option<char>| character.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let (line, banned) = match rule.any_case {
+        // ASCII letters keep their places.
+        true => (&*line.to_ascii_lowercase(), &*banned.to_ascii_lowercase()),
+        false => (line, banned),
+    };
     line.match_indices(banned).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());
         let after = line.get(at + banned.len()..).and_then(|text| text.chars().next());
@@ -50,7 +55,8 @@ mod tests {
         [[texts]]
         texts = ['utilised']
         instead = 'used'
-        within = ['clock/']";
+        within = ['clock/']
+        any_case = true";
 
     #[test]
     fn a_banned_text_is_found_in_any_language() {
@@ -62,6 +68,12 @@ mod tests {
     fn a_text_may_be_banned_in_one_place_only() {
         let found =
             complaints(check, RULES, [("clock/a.rs", "// what was utilised"), ("lab/a.rs", "// what was utilised")]);
+        assert_eq!(found, ["clock/a.rs:1: \"utilised\": used"]);
+    }
+
+    #[test]
+    fn a_banned_word_is_found_at_the_beginning_of_a_sentence_where_the_rule_says_so() {
+        let found = complaints(check, RULES, [("clock/a.rs", "// Utilised twice."), ("b.sh", "# later is no promise")]);
         assert_eq!(found, ["clock/a.rs:1: \"utilised\": used"]);
     }
 

@@ -1,5 +1,5 @@
-//! Where the daemon of an ordinary user keeps its files: what the configuration does not name, and this user may not
-//! write where the system keeps it, goes into his own directories (XDG Base Directory Specification).
+//! Where the daemon of an ordinary user keeps its files. A file that the configuration does not name goes into the
+//! user's own directories (XDG Base Directory Specification) if this user may not write where the system keeps it.
 
 use super::{DaemonConfig, FilePath, Switchable};
 use ffclock_sys::places;
@@ -17,7 +17,7 @@ pub struct Surroundings<'a> {
 /// There is no place for the page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} may not be written by this user, and XDG_RUNTIME_DIR names no directory of his own: name `page` in the \
+    "{} may not be written by this user, and XDG_RUNTIME_DIR names no directory instead: name `page` in the \
      configuration",
     places::PAGE
 )]
@@ -25,7 +25,7 @@ pub struct NoPlace;
 
 impl DaemonConfig {
     /// Chooses the places that the configuration leaves open: those of the system where this user may write there, and
-    /// otherwise his own. The control socket is beside the page then.
+    /// otherwise the user's own. The control socket is beside the page then.
     ///
     /// # Errors
     /// There is no place for the page.

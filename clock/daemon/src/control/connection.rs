@@ -318,7 +318,7 @@ pub(super) mod tests {
             assert!(connection.progress(Service::Control, &mut Idle));
         }
         let kept = connection.arrived.len() + connection.leaving.len();
-        assert!(kept < 2 * LONGEST_REQUEST, "{kept} bytes are kept for him");
+        assert!(kept < 2 * LONGEST_REQUEST, "{kept} bytes are kept for the client");
     }
 
     #[test]

@@ -18,7 +18,7 @@ impl Keeper<'_> {
         });
     }
 
-    /// The servers are others: of each, which of the servers before it is. The clock goes on.
+    /// Goes on with another list of servers. `origins` has the number that each had before, or `None` of a new one.
     pub(super) fn regroup_common_clock(&mut self, origins: &[Option<usize>]) {
         if !self.can_share_a_clock() {
             self.context.ensemble = None;
@@ -38,8 +38,8 @@ impl Keeper<'_> {
         (2..=MOST_SERVERS).contains(&self.peers.len()) && self.peers.iter().all(|peer| peer.learned().is_some())
     }
 
-    /// Lets the common clock know what the vote says. A preferred server that is believed, and a trusted one, speaks
-    /// for all others.
+    /// Lets the common clock know whom the vote believes. Where trusted servers decide, these alone make the clock, and
+    /// of them the preferred ones alone where one is believed.
     pub(super) fn believe(&mut self) {
         let Some(mut ensemble) = self.context.ensemble.take() else { return };
         let (election, by_trust) = (&self.election, self.election.is_by_trust());

@@ -5,11 +5,11 @@ use crate::journal::{Entry, Weight};
 use ffclock_units::{LeapAnnouncement, Moment, Span, Utc};
 
 impl Keeper<'_> {
-    /// Tells which leap second is announced, if that has changed. What the journal holds back now, because it wrote the
-    /// like a moment ago, comes with a later publication: the last word in the log is true.
-    pub(super) fn tell_leap(&mut self) {
+    /// Logs which leap second is announced, if that has changed. If the journal holds the entry back because it wrote
+    /// one of the kind a moment ago, a later publication logs it, so that the newest entry in the log is always true.
+    pub(super) fn log_leap(&mut self) {
         let announced = self.leaps.announced();
-        if announced == self.told_leap {
+        if announced == self.logged_leap {
             return;
         }
         let detail = announced.map_or_else(String::new, in_words);
@@ -21,7 +21,7 @@ impl Keeper<'_> {
             Entry { weight: Weight::Notice, source: None, kind, detail: &detail }
         };
         if self.context.journal.log_state(&entry) {
-            self.told_leap = announced;
+            self.logged_leap = announced;
         }
     }
 }

@@ -26,13 +26,13 @@ impl Keeper<'_> {
         let boot = BootId::parse(&self.boot);
         let journal = &mut self.context.journal;
         if self.writer.memory().is_at(path) {
-            if self.writer.mend_header(boot) {
+            if self.writer.repair_header(boot) {
                 self.next_heartbeat = now;
                 journal.warn("the page's header was damaged: it is written again", &path.display().to_string());
             }
             return;
         }
-        // Whoever has the page now has the history beside it.
+        // A daemon that replaced the page writes the history beside it as well.
         self.history = None;
         if now < self.next_page {
             return;

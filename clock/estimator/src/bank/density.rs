@@ -3,9 +3,9 @@
 //! An exchange is kept as its likelihoods under every component, each integrated over what was known of the packet's
 //! queueing before the packet itself was used. The weights come from expectation maximisation
 //! over the ring of these (A. Dempster, N. Laird and D. Rubin, J. Royal Statistical Society B 39, 1977).
-//! Two kinds of mixture: steep shapes alone, exponentials before all, leave a floor where the density rises and nowhere
-//! else; mixtures with humps fit routed paths, but can trade a floor for a hump, and therefore are shared by the two
-//! directions.
+//! There are two kinds of mixture. Steep shapes alone, mostly exponentials, put a floor where the density rises and
+//! nowhere else. Mixtures with humps fit routed paths, but a hump can take the place of a floor, so the two directions
+//! share one.
 
 use super::grid::{CELLS, Cavity, Node, Place, Rule, place, point};
 use crate::tuning::bank::{
@@ -262,6 +262,7 @@ impl Mixture {
     fn iterate(&mut self) {
         self.sums.fill(0.0);
         let filled = self.filled.saturating_mul(self.count);
+        debug_assert!(self.count > 0 && filled <= self.ring.len(), "{filled} of {}", self.ring.len());
         let (sums, weights) = (self.sums.as_chunks_mut::<WIDTH>().0, self.weights.as_chunks::<WIDTH>().0);
         for row in self.ring.get(..filled).unwrap_or(&[]).chunks_exact(self.count.max(1)) {
             let row = row.as_chunks::<WIDTH>().0;

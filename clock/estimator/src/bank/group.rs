@@ -147,10 +147,10 @@ impl Clone for Group {
 pub struct Rotation {
     pub cosine: Lanes,
     pub sine: Lanes,
-    /// What the two quadratures add to theta.
+    /// What the two quadratures add to theta: sin(a)/W and (1 - cos a)/W.
     pub along: Lanes,
     pub across: Lanes,
-    /// What a change of the logarithm of the frequency adds to theta and to the quadratures.
+    /// The column of F for the logarithm of the frequency: what its change adds to theta and to the quadratures.
     pub theta: Lanes,
     pub cycle: Lanes,
     pub quadrature: Lanes,
@@ -225,8 +225,8 @@ impl Group {
         }
     }
 
-    /// A server joins a clock that runs: its floors begin where its first exchange would not have queued at all. Each
-    /// may be half a round trip shorter. Nothing is assumed of their asymmetry.
+    /// A server joins a clock that runs: its floors begin as if its first exchange had not queued at all, and each may
+    /// be half a round trip shorter. Nothing is assumed of their asymmetry.
     pub fn begin_server(&mut self, server: usize, measurements: &[Measurement; 2]) {
         let [forward, backward] = measurements;
         let trip = (forward.delay + backward.delay).max(LEAST_FIRST_TRIP);
@@ -236,7 +236,7 @@ impl Group {
         for (way, measurement) in Direction::BOTH.into_iter().zip(measurements) {
             let PacketRow { theta, rate, floor } = Packet { server, way, measurement }.row();
             self.x[floor] = Lanes::all(measurement.delay) - (theta * self.x[THETA] + rate * self.x[RATE]);
-            // The floor's error is minus that of what was subtracted, and that of the queueing.
+            // The error of the floor is minus the error of what was subtracted, plus that of the queueing.
             for part in (0..self.x.len()).filter(|part| *part != floor) {
                 let shared = -(theta * self.p[part][THETA] + rate * self.p[part][RATE]);
                 (self.p[part][floor], self.p[floor][part]) = (shared, shared);
@@ -246,7 +246,8 @@ impl Group {
         }
     }
 
-    /// The same members for other servers: of each, which one of the present servers it is. What is new is not known.
+    /// The same members for another list of servers. `origins` has the present number of each, or `None` of a new one,
+    /// whose floors are zero until it joins.
     pub fn renumbered(&self, origins: &[Option<usize>]) -> Self {
         let parts = states(origins.len());
         let origin = |part: usize| match part.checked_sub(OSCILLATOR) {
@@ -366,8 +367,8 @@ impl Group {
         self.p[forward][forward] - self.p[forward][backward] - self.p[backward][forward] + self.p[backward][backward]
     }
 
-    /// The difference of a server's floors is known with this variance only, us^2; their sum and both delays stay as
-    /// they are known.
+    /// Adds `variance` to the difference of a server's floors, us^2. Theta moves against it, so that the sum of the
+    /// floors and both predicted delays stay as well known as they are.
     pub fn open_asymmetry(&mut self, server: usize, variance: f64) {
         let [forward, backward] = floors_of(server);
         let open = [(THETA, -0.5), (forward, 0.5), (backward, -0.5)];
@@ -378,7 +379,7 @@ impl Group {
         }
     }
 
-    /// The difference of a server's floors becomes known, us, with a variance in us^2.
+    /// The Kalman update with a measured difference of a server's floors, us, and its variance, us^2.
     pub fn learn_asymmetry(&mut self, server: usize, asymmetry: f64, variance: f64) {
         let [forward, backward] = floors_of(server);
         let mut gain = [Lanes::ZERO; states(MOST_SERVERS)];

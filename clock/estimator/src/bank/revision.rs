@@ -29,8 +29,8 @@ pub enum Revision {
         /// The variance that theta gains, us^2, and the rate, ppm^2.
         variances: [f64; 2],
     },
-    /// The floor of one way had never been seen. Both floors are as far apart as before, and what the other way shows
-    /// stays true: what is open moves both floors, and theta with the floor of the other way.
+    /// The floor of one way had never been seen. It, the other floor and theta gain a common error of the size `shift`,
+    /// us, so that the difference of the floors and the delays of the other way stay as they are known.
     UnseenFloor { server: usize, since: usize, way: Direction, shift: f64 },
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Each server keeps its own estimator, whose guard lets its exchanges in and proves an interval. What is let in is
 //! also measured here, where only the paths differ: the oscillator is one. A change of the believed servers moves the
-//! clock by what their times differ, which the filter knows already. docs/algorithm/ensemble.md has the equations.
+//! clock by the difference of their times, which the filter knows already. docs/algorithm/ensemble.md has the
+//! equations.
 
 use super::Learned;
 use crate::bank::group::Evident;
@@ -82,8 +83,7 @@ impl Ensemble {
         }
     }
 
-    /// The clock of one server, which others may join: it goes on as `own` has it. `servers` are there from now on, and
-    /// `own` is that of `server`.
+    /// The clock that `own`, the estimator of `server`, has now, for a list of `servers`. The others may join.
     pub fn of(own: &Learned, server: usize, servers: usize) -> Self {
         debug_assert!(server < servers && servers <= MOST_SERVERS, "{server} of {servers} servers");
         let mut origins = vec![None; servers.clamp(1, MOST_SERVERS)];
@@ -144,9 +144,10 @@ impl Ensemble {
         }
     }
 
-    /// The servers are others from now on: of each, which one of the present servers it is. The clock goes on.
+    /// Goes on with another list of servers. `origins` has the present number of each, or `None` of a new one.
     pub fn renumber(&mut self, origins: &[Option<usize>]) {
         debug_assert!((1..=MOST_SERVERS).contains(&origins.len()), "{} servers", origins.len());
+        debug_assert!(origins.iter().flatten().all(|origin| *origin < self.members.len()), "{origins:?}");
         let before = core::mem::take(&mut self.claims);
         let claim = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).unwrap_or(0.0);
         self.claims = origins.iter().map(claim).collect();

@@ -32,8 +32,8 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// How the exchange enters a filter that does not share the classic filter's suspicion: a step that only this led
-    /// to is none, and what only this kept out comes in. `None` if it does not enter.
+    /// How the exchange enters a filter that does not share the classic filter's suspicion: an exchange that was
+    /// refused, or accepted as a step, because of this alone is an ordinary one. `None` if it does not enter.
     pub fn entry_without_suspicion(&self) -> Option<Entry> {
         if self.is_suspected { Some(Entry::Agreeing) } else { self.entry }
     }

@@ -27,9 +27,11 @@ pub struct Learned {
     is_contradicted: bool,
     disagrees: bool,
     revisions: Revisions,
-    /// The last exchange.
+    /// How the last exchange was used.
     last: Outcome,
+    /// What the server claimed then of its own largest error, s.
     claim: f64,
+    /// How the last exchange that the filter took entered it.
     entry: Entry,
 }
 
@@ -80,7 +82,7 @@ impl Learned {
         self.claim
     }
 
-    /// What happened with the last exchange.
+    /// How the last exchange was used.
     pub(crate) fn last(&self) -> &Outcome {
         &self.last
     }
@@ -97,8 +99,8 @@ impl Learned {
         self.filter.begin_at(0, point, self.guarded.guard.prior())
     }
 
-    /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions
-    /// say more of it than its offset alone.
+    /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Its two packets
+    /// apart show more than its offset alone.
     fn measure(&mut self, exchange: &Exchange, judged: &Judged) -> Outcome {
         self.revisions = Revisions::default();
         let is_suspected_only = judged.outcome.verdict == Verdict::Contradiction && judged.is_suspected;

@@ -1,4 +1,4 @@
-//! The observer of the bound: what the exchanges prove about the true time, whatever the filter believes.
+//! The proof of the bound: what the exchanges prove about the true time, whatever the filter believes.
 //!
 //! Both one-way delays are non-negative, so an exchange is two inequalities. With `u(T)` the height of the true time
 //! over the frame's line:
@@ -75,7 +75,7 @@ enum Origin {
     Observed,
 }
 
-/// The interval of the true height at the end of `point` that it proves alone, the rate lying in `rates`.
+/// The interval of the true height that `point` proves alone, at its end, if the rate lies in `rates`.
 pub fn alone(point: &Point, rates: Interval) -> Interval {
     let stretch = 1.0 + rates.high.abs().max(rates.low.abs());
     let low = point.backward - point.received_half * stretch - point.root;
@@ -185,6 +185,7 @@ impl Proof {
 
     /// Stops believing the remembered rate.
     pub fn drop_memory(&mut self, assumptions: &Assumptions) {
+        debug_assert!(self.without_memory(assumptions).is_some(), "an exchange agrees without it");
         self.rates = self.without_memory(assumptions).unwrap_or(self.rates);
         self.remembered = None;
     }
@@ -241,10 +242,11 @@ impl Proof {
         }
     }
 
+    /// Chooses the earlier interval that gives the narrowest range of the mean rate with the present one.
     fn choose_far(&mut self, now: Record) {
-        let doubt = |far: &Record| (far.cost + now.cost) / (now.x - far.x);
+        let width = |far: &Record| (far.cost + now.cost) / (now.x - far.x);
         let candidates = self.history.between(now.x - RATE_PROOF_SPAN, now.x);
-        self.far = candidates.iter().min_by(|a, b| doubt(a).total_cmp(&doubt(b)));
+        self.far = candidates.iter().min_by(|a, b| width(a).total_cmp(&width(b)));
     }
 
     /// The range of the present rate that the best pair of intervals proves.

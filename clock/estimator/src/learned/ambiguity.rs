@@ -30,14 +30,14 @@ impl FloorAmbiguity {
         }
     }
 
-    /// Whether packets before the floor by `shift` show that it had never been seen, rather than that the path became
-    /// shorter, us; `ninth_decile` is that way's.
+    /// Whether packets that are `shift` from the floor, us, negative before it, show that it had never been seen,
+    /// rather than that the path became shorter; `ninth_decile` is that way's, us.
     pub fn explains(&self, shift: f64, ninth_decile: f64) -> bool {
         let reach = self.least.map_or(MISPLACED_AT_FIRST * ninth_decile, |least| MISPLACED * least);
         (-reach..0.0).contains(&shift)
     }
 
-    /// How far the clock can be off for it, us.
+    /// How far the clock can be off because of it, us.
     pub fn deviation(&self) -> f64 {
         self.least.unwrap_or(self.mean)
     }

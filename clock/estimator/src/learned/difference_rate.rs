@@ -74,42 +74,42 @@ mod tests {
 
     #[test]
     fn no_more_than_a_day_is_averaged_over() {
-        let mut pace = DifferenceRate::begin(0.0);
+        let mut clock = DifferenceRate::begin(0.0);
         let uncertain = Blend { variance: 1e12, ..blend(16.0, 0.0) };
         for step in 1..6_000 {
-            pace.pass(16.0, &uncertain);
-            assert_eq!(pace.rate > 0.0, 16 * step >= 86_400, "{step}");
+            clock.pass(16.0, &uncertain);
+            assert_eq!(clock.rate > 0.0, 16 * step >= 86_400, "{step}");
         }
     }
 
     #[test]
     fn a_step_is_no_slope() {
-        let mut pace = DifferenceRate::begin(50.0);
+        let mut clock = DifferenceRate::begin(50.0);
         for step in 0..1_000 {
-            pace.exclude(if step == 500 { 1e6 } else { 0.0 });
-            pace.pass(16.0, &blend(50.0 * 16.0 + if step == 500 { 1e6 } else { 0.0 }, 50.0));
-            assert!((pace.rate - 50.0).abs() < 1e-6);
+            clock.exclude(if step == 500 { 1e6 } else { 0.0 });
+            clock.pass(16.0, &blend(50.0 * 16.0 + if step == 500 { 1e6 } else { 0.0 }, 50.0));
+            assert!((clock.rate - 50.0).abs() < 1e-6);
         }
     }
 
     #[test]
     fn the_uncertainty_is_that_of_two_ends_and_of_the_walk_between_them() {
-        let mut pace = DifferenceRate::begin(0.0);
-        let young = pace.deviation(&blend(0.0, 0.0), 100.0);
+        let mut clock = DifferenceRate::begin(0.0);
+        let young = clock.deviation(&blend(0.0, 0.0), 100.0);
         assert!((young - libm::sqrt(0.75) / 100.0).abs() < 1e-12, "{young}");
-        (0..500).for_each(|_| pace.pass(16.0, &blend(0.0, 0.0)));
-        let settled = pace.deviation(&blend(0.0, 0.0), 100.0);
+        (0..500).for_each(|_| clock.pass(16.0, &blend(0.0, 0.0)));
+        let settled = clock.deviation(&blend(0.0, 0.0), 100.0);
         let expected = libm::hypot(libm::sqrt(2.0) * 0.5 / 1_000.0, DIFFERENCE_WALK * libm::sqrt(1_000.0 / 2.0));
         assert!((settled - expected).abs() < 1e-12, "{settled}");
     }
 
     #[test]
     fn the_noise_of_single_slopes_is_averaged_and_a_new_rate_is_reached() {
-        let mut pace = DifferenceRate::begin(0.0);
+        let mut clock = DifferenceRate::begin(0.0);
         for step in 0..1_000 {
             let noise = if step % 2 == 0 { 1.0 } else { -1.0 };
-            pace.pass(16.0, &blend(0.01 * 16.0 + noise, 0.01));
+            clock.pass(16.0, &blend(0.01 * 16.0 + noise, 0.01));
         }
-        assert!((pace.rate - 0.01).abs() < 2e-3, "{}", pace.rate);
+        assert!((clock.rate - 0.01).abs() < 2e-3, "{}", clock.rate);
     }
 }

@@ -92,7 +92,7 @@ impl ServerPath {
         self.silence = 0.0;
     }
 
-    /// The server's time, as long as it was sure.
+    /// The server's own time, as its floors last showed it.
     pub fn time(&self) -> ServerTime {
         self.time
     }

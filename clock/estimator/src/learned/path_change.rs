@@ -35,7 +35,8 @@ impl Witnesses<'_> {
         })
     }
 
-    /// The likeliest shift for the last `count` packets, and its log-likelihood ratio against none.
+    /// The likeliest shift D for the last `count` packets, and its log-likelihood ratio against none, which is the sum
+    /// of `ln p(m - D) - ln Z`. The variance of the predictions, small beside a shift that counts, is left out of p.
     fn shift(&self, count: usize, density: &Tabulated) -> (f64, f64) {
         let least = self.packets(count).fold(f64::INFINITY, |least, (mean, ..)| least.min(mean));
         let without: f64 = self.packets(count).map(|(.., log)| log).sum();
@@ -50,8 +51,8 @@ impl Witnesses<'_> {
         best
     }
 
-    /// The log-likelihood ratio of the last `count` packets for a load that began and queues them for any time around
-    /// their mean, against no change.
+    /// The log-likelihood ratio of the last `count` packets for a load that began, against no change: their queueing is
+    /// then exponential with the mean that they have.
     fn gain_of_load(&self, count: usize) -> f64 {
         let packets = count as f64;
         let mean = self.packets(count).map(|(mean, ..)| mean).sum::<f64>() / packets;

@@ -144,8 +144,8 @@ impl Filter {
         best.logs.iter().any(|log| *log > unexplained)
     }
 
-    /// Re-initialises from the last exchanges, when it is due and they are much likelier so. Returns the step of theta,
-    /// us. Where several servers have a part in the clock, they correct each other.
+    /// Re-initialises from the last exchanges when that is due, if it makes them much likelier. Returns the step of
+    /// theta, us. Not where several servers have a part in the clock: they correct each other.
     fn reinitialise(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
         let server = input.server;
         let is_alone = self.is_alone(server);

@@ -3,8 +3,7 @@
 //! At the vote the true time lies in an interval, so a clock is off by no more than the distance to the farther end.
 //! From then on the error changes by no more than the two rates differ. The true rate of the one counter lies within
 //! what each honest server proves of it, so the interval of true *rates* follows from the servers' claims in the same
-//! way as the interval of true times. Both steps hold for every age, and the first of them at the age of 0 already:
-//! the sum of the two covers.
+//! way as the interval of true times. The bound at an age is the first, plus the age times the second.
 
 use super::{Belief, VoteResult, Voter, covered};
 use crate::ProvenInterval;
@@ -50,6 +49,7 @@ impl VoteResult {
         let trust = voters.iter().any(|voter| voter.is_trusted);
         let deciders = voters.iter().filter(|voter| voter.is_trusted || !trust);
         let rates: Vec<[f64; 2]> = deciders.map(|voter| rates_beside(period, voter)).collect();
+        debug_assert!(rates.len() == self.deciders && self.tolerated < self.deciders, "the voters of this vote");
         let least = self.deciders.saturating_sub(self.tolerated).max(1);
         let range = covered(&rates, least).or_else(|| covered(&rates, 1));
         let [low, high] = range.unwrap_or([f64::NAN; 2]);

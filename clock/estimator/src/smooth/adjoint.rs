@@ -61,7 +61,8 @@ impl Adjoint {
         self.curvature.iter().map(Vector::as_slice)
     }
 
-    /// Goes back over a packet.
+    /// Goes back over a packet with the row H: slope <- slope - H' (m + k g' slope), curvature <- (I - k H' g')
+    /// curvature (I - k g H) + k H' H, with the gain g = P H', the move m and the shrinking k of the update.
     pub fn before(&mut self, row: &Vector, update: &Update) {
         let Update { gain, action: Action { move_by, shrink } } = update;
         let bent = times(self.curvature(), gain);
@@ -86,7 +87,8 @@ impl Adjoint {
         }
     }
 
-    /// Goes back over `interval` seconds, which turned the cycle by `turn`.
+    /// Goes back over `interval` seconds, in which the cycle turned by `rotation`: slope <- F' slope, curvature <- F'
+    /// curvature F.
     pub fn back(&mut self, interval: f64, rotation: &Rotation) {
         back(&mut self.slope, interval, rotation);
         for line in &mut self.curvature {
@@ -110,7 +112,7 @@ impl Adjoint {
     }
 }
 
-/// The transpose of what the prediction does to a state.
+/// A vector times F', the transpose of what the prediction does to a state.
 fn back(vector: &mut Vector, interval: f64, rotation: &Rotation) {
     let [theta, rate, c1, c2, frequency, ..] = *vector;
     vector[RATE] = rate + Lanes::all(interval) * theta;

@@ -23,6 +23,7 @@ pub struct Marginal {
 
 /// The mean at each node.
 pub fn blend(nodes: &[Node], states: &[Vec<MemberState>]) -> Vec<Marginal> {
+    debug_assert!(states.iter().all(|states| states.len() == nodes.len()), "a state at each node");
     let mut marginals = Vec::with_capacity(nodes.len());
     for (block, nodes) in nodes.chunks(BLOCK).enumerate() {
         let begin = block.saturating_mul(BLOCK);

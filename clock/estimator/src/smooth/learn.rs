@@ -67,6 +67,7 @@ impl Teacher {
 }
 
 fn neighbourhood<T>(rows: &[T], block: usize) -> &[T] {
+    debug_assert!(block < rows.len().div_ceil(BLOCK), "block {block} of {} nodes", rows.len());
     let begin = block.saturating_sub(1).saturating_mul(BLOCK);
     let end = block.saturating_add(2).saturating_mul(BLOCK).min(rows.len());
     rows.get(begin..end).unwrap_or(&[])

@@ -170,6 +170,7 @@ impl Pass<'_> {
             along[crate::bank::group::CYCLE] = Lanes::all(1.0);
             let rate = adjoint.marginal(&step.after, &along).0;
             let score = step.after.score + self.model.handicap + future;
+            debug_assert!(index < self.nodes.len());
             if let Some(cell) = states.get_mut(index) {
                 *cell = MemberState { theta, variance, rate, score };
             }

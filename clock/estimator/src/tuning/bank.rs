@@ -20,16 +20,16 @@ pub const UNSTEADY_WALK: f64 = 1e-3;
 pub const SHORTEST_CYCLE: f64 = 128.0;
 pub const CYCLE_RATIO: f64 = 1.6;
 
-/// The amplitude that a cycle is expected to have. ppm. Oscillator: 1 K at the slope of an ordinary crystal. Sweep
-/// between 0.01 and 0.1.
+/// The standard deviation of either quadrature of a cycle. ppm. Oscillator: 0.3 to 0.6 K at the slope of an ordinary
+/// crystal, 0.05 to 0.1 ppm/K. Sweep between 0.01 and 0.1.
 pub const CYCLE_AMPLITUDE: f64 = 0.03;
 
 /// A cycle's amplitude is forgotten and renewed over this many periods: each quadrature walks by A / sqrt(30 P) a
 /// second. Sweep.
 pub const CYCLE_RENEWAL: f64 = 30.0;
 
-/// The standard deviation of the logarithm of a cycle's period when nothing is known but its place in the bank. Sweep:
-/// an eighth of the step to the next cycle, within which the extended Kalman filter tracks.
+/// The standard deviation of the logarithm of a cycle's frequency when nothing is known but its place in the bank.
+/// Sweep: an eighth of the step to the next cycle, within which the extended Kalman filter tracks.
 pub const FREQUENCY_SPREAD: f64 = 0.06;
 
 /// How far a cycle's frequency moves: the variance of its logarithm per second. 1/s. Sweep: 1 % within 1.8 days.
@@ -59,8 +59,8 @@ pub const LEAST_FIRST_VARIANCE: f64 = 1.0;
 /// The part of a score, a log-likelihood, that is left after one more exchange. Sweep: 0.99 to 0.998 are alike.
 pub const SCORE_MEMORY: f64 = 0.995;
 
-/// A member this far behind the best is begun again from it, this far behind. Nats. False alarm: exp(-25), and a head
-/// start of 10.
+/// A member whose score is `HOPELESS` below the best begins again from the best member, `RESEEDED` below it. Nats.
+/// False alarm: exp(-25) for a member that was right; from there it takes 10 more to be hopeless again.
 pub const HOPELESS: f64 = 25.0;
 pub const RESEEDED: f64 = 15.0;
 

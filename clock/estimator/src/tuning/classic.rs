@@ -59,7 +59,7 @@ pub const FAR_OFFSET_QUALITY: f64 = 6.0;
 pub const OFFSET_SANITY: f64 = 100.0;
 pub const OFFSET_SANITY_GROWTH: f64 = 20.0;
 
-/// The scale is at least this part of the best total error: its weight is then exp(-9). Ours.
+/// The best total error is at most this many scales: its weight is then at least exp(-9). Ours.
 pub const BEST_ERROR_PART: f64 = 3.0;
 
 /// The window need not reach farther back than this many scales of ageing: exp(-16). Size.

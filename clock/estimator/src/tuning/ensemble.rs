@@ -11,8 +11,8 @@ pub const CLAIM_PART: f64 = 0.577_350_269_189_625_8;
 /// The least systematic variance of a server. us^2: 0.1 us. Rounding: claims are in units of 15 us.
 pub const LEAST_SYSTEMATIC: f64 = 0.01;
 
-/// A server this far from the mean of the others is suspect, in standard deviations of their difference, and one that
-/// was suspect stays so beyond this. False alarm: three standard deviations.
+/// A server becomes suspect this far from the mean of the others, in standard deviations of their difference, and is no
+/// longer suspect this near to it. False alarm: three standard deviations.
 pub const SUSPECT: f64 = 3.0;
 pub const NO_LONGER_SUSPECT: f64 = 2.0;
 

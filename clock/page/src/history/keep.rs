@@ -8,7 +8,7 @@ use crate::words::{load, order_stores, store, void_entry, write_entry};
 use crate::{BootId, Publication};
 use ffclock_units::{Bound, Counter, Estimate, LeapStep, Span, Status};
 
-/// A line that says what the one before it says, give or take this, is no news.
+/// A line repeats the one before it if times and error figures agree to within this.
 const SAME: Span = Span::from_nanos(1);
 
 /// The one writer of a history.
@@ -138,8 +138,8 @@ impl Chain {
         self.base.map(|base| self.bucket(base.counter))
     }
 
-    /// Takes a line. Gives the first bucket in which the open segment has to be written again; `None` where the line
-    /// changes nothing, being the same, or older than what is known already.
+    /// Takes a line. Returns the first bucket in which the open segment has to be written again; `None` where the line
+    /// changes nothing, because it is the same or older than the last one.
     fn take(&mut self, line: &Estimate) -> Option<u64> {
         let first = |chain: &Chain| chain.base_bucket().map_or(0, |bucket| bucket.saturating_add(1));
         let Some(end) = self.end else {

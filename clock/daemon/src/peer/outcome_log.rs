@@ -1,5 +1,5 @@
-//! What is said about the exchanges with a server. A state that lasts is reported when it begins and when it ends, and
-//! not over and over in between.
+//! What is logged of the exchanges with a server. A state that lasts is logged when it begins and when it ends, and not
+//! over and over in between.
 
 use super::{Context, Peer};
 use crate::journal::{Entry, Weight};
@@ -7,34 +7,34 @@ use crate::wording;
 use ffclock_estimator::{Estimator, Outcome, Verdict};
 use ffclock_units::Status;
 
-/// What was said of the present estimator.
+/// What was logged of the present estimator.
 #[derive(Default)]
 pub(super) struct Reported {
     /// The exchanges that were not believed since the server began to contradict itself.
     disbelieved: u64,
-    /// Whether that was reported, so that its end is worth telling.
+    /// Whether that was reported, so that its end is worth reporting.
     is_contradiction: bool,
     /// Whether the end of the warm-up was reported.
     is_warm: bool,
 }
 
 impl Peer {
-    /// Tells what the estimator made of an exchange.
-    pub(super) fn tell(&mut self, outcome: &Outcome, context: &mut Context) {
+    /// Logs what the estimator made of an exchange.
+    pub(super) fn log_outcome(&mut self, outcome: &Outcome, context: &mut Context) {
         for event in outcome.events.iter() {
             let Some(text) = wording::notable(event) else { continue };
             let detail = wording::figure(event, &self.estimator.summary());
             self.log(context, Weight::Notice, text, &detail);
         }
         match (outcome.verdict, wording::unused(outcome.verdict)) {
-            (Verdict::Contradiction, Some(text)) => self.tell_contradiction(text, context),
+            (Verdict::Contradiction, Some(text)) => self.log_contradiction(text, context),
             (_, Some(text)) => self.log(context, Weight::Warning, text, ""),
-            (_, None) => self.tell_agreement(context),
+            (_, None) => self.log_agreement(context),
         }
-        self.tell_warmth(context);
+        self.log_warm_up(context);
     }
 
-    fn tell_contradiction(&mut self, kind: &'static str, context: &mut Context) {
+    fn log_contradiction(&mut self, kind: &'static str, context: &mut Context) {
         self.reported.disbelieved += 1;
         if !self.reported.is_contradiction {
             let entry = Entry { weight: Weight::Warning, source: Some(&self.name), kind, detail: "" };
@@ -42,7 +42,7 @@ impl Peer {
         }
     }
 
-    fn tell_agreement(&mut self, context: &mut Context) {
+    fn log_agreement(&mut self, context: &mut Context) {
         if self.reported.is_contradiction {
             let detail = format!("{} exchanges were not believed", self.reported.disbelieved);
             let kind = "the server no longer contradicts what it said before";
@@ -55,7 +55,7 @@ impl Peer {
     }
 
     /// The status is what users see: the estimators' own ends of their warm-ups are earlier or later.
-    fn tell_warmth(&mut self, context: &mut Context) {
+    fn log_warm_up(&mut self, context: &mut Context) {
         let is_warm = self.estimator.estimate().is_some_and(|estimate| estimate.status == Status::Synchronised);
         if is_warm && !self.reported.is_warm {
             self.reported.is_warm = true;
