@@ -2,6 +2,7 @@
 //! that change.
 
 mod log_and_record;
+mod polling;
 #[path = "../../tests/common/server.rs"]
 mod server;
 mod voting;
