@@ -54,7 +54,7 @@ fn a_server_without_weight_is_asked_less_and_all_are_asked_after_a_break() {
     case.servers[2].behave(|behaviour| behaviour.lie = Span::from_millis(50));
     let status = case.run_until("patience", |status| polls(status)[2] > 1.9 && used(status) > 30);
     assert_eq!(status.sources[2].belief, BeliefReport::Falseticker);
-    assert!(polls(&status)[0] < 1.9, "{:?}", polls(&status));
+    assert!(polls(&status)[0] <= polls(&status)[2], "{:?}", polls(&status));
     case.rig.tamper(|tampering| tampering.jumped = Ticks::from_raw(1 << 48));
     case.keeper.wake(ffclock_sys::mono_now());
     assert_eq!(polls(&case.keeper.status()), [0.125; 3]);
