@@ -24,13 +24,13 @@ use crate::memory::{Circumstances, RateStore};
 use crate::peer::{Beginning, Context, Environment, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
 use electing::{Election, Published};
-use polling::Polling;
 use ffclock_counter::Break;
 use ffclock_estimator::RateMemory;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status, Utc};
+use polling::Polling;
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of

@@ -345,7 +345,11 @@ fn a_server_that_creeps_within_the_intervals_of_the_others_is_suspect() {
     };
     assert!(is_told(&status, "suspect: "), "{name} at {lie}: {:#?}", status);
     assert_eq!(beliefs(&status), [BeliefReport::Truechimer; 3], "its interval agrees");
-    assert!(status.sources[2].vote.suspect && status.sources[2].vote.weight == Some(0.0), "{:?}", status.sources[2].vote);
+    assert!(
+        status.sources[2].vote.suspect && status.sources[2].vote.weight == Some(0.0),
+        "{:?}",
+        status.sources[2].vote
+    );
     assert!(why(&status, 2).contains("suspect"), "{}", why(&status, 2));
     println!("suspect after {lie}");
     let (_, error) = judge.watch(Duration::from_millis(500)).expect("a reading");

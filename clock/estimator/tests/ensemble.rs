@@ -320,10 +320,11 @@ fn the_order_of_the_servers_does_not_matter_beyond_rounding() {
     }
 }
 
-/// Replies of different servers that arrive at one reading of the counter, taken in either order: what is proven is the
-/// same, and the filter, which looks at each alone, ends at the same time.
+/// Replies of different servers that arrive at one reading of the counter, taken in either order: each server's clock and
+/// what is proven are the same to the bit. The common filter learns from each exchange by what it knew before it, so
+/// its time is the same to within its uncertainty.
 #[test]
-fn the_order_of_exchanges_of_one_time_changes_nothing() {
+fn the_order_of_exchanges_of_one_time_changes_nothing_that_is_proven() {
     let at_once = |exchanges: &[(usize, Exchange)]| -> Vec<(usize, Exchange)> {
         let mut all = exchanges.to_vec();
         for group in all.chunks_mut(3) {
@@ -338,7 +339,7 @@ fn the_order_of_exchanges_of_one_time_changes_nothing() {
         }
         all
     };
-    for seed in 1..=3 {
+    for seed in 1..=6 {
         let straight = at_once(&exchanges_of_three(seed));
         let mut turned = straight.clone();
         turned.chunks_mut(3).for_each(<[_]>::reverse);
@@ -348,7 +349,6 @@ fn the_order_of_exchanges_of_one_time_changes_nothing() {
             assert_eq!((own.proven(counter), own.estimate()), (other.proven(counter), other.estimate()));
         }
         let off = apart(&one, &other);
-        println!("{off}");
-        assert!(off < 5.0, "seed {seed}: {off} standard uncertainties");
+        assert!(off < 1.0, "seed {seed}: {off} standard uncertainties");
     }
 }

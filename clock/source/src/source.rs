@@ -113,7 +113,9 @@ impl Source {
     /// The time for the next call of [`handle_timeout`](Source::handle_timeout); it may be in the past.
     pub fn poll_timeout(&self) -> Moment<Mono> {
         let denied = self.schedule.denied_until();
-        denied.or_else(|| self.requests.deadline()).unwrap_or_else(|| self.schedule.next_request(&self.config, &self.reach))
+        denied
+            .or_else(|| self.requests.deadline())
+            .unwrap_or_else(|| self.schedule.next_request(&self.config, &self.reach))
     }
 
     /// Sets the leap seconds that convert the server's UTC to TAI from now on.

@@ -62,7 +62,8 @@ fn a_stated_uncertainty_takes_a_fraction_of_the_requests_and_is_kept() {
 fn a_fixed_poll_that_keeps_as_much_takes_no_fewer_requests() {
     let kept = run(&scenario("kept", "keep_uncertainty = \"2 us\"\n"), "learned");
     let fixed = |poll: i32| run(&scenario("fixed", &format!("poll = \"{poll} s\"\n")), "learned");
-    let enough = [512, 384, 256, 192, 128, 96, 64, 32].into_iter().map(fixed).find(|run| run.uncertainty <= kept.uncertainty);
+    let enough =
+        [512, 384, 256, 192, 128, 96, 64, 32].into_iter().map(fixed).find(|run| run.uncertainty <= kept.uncertainty);
     let enough = enough.expect("some poll keeps it");
     assert!(kept.requests_per_hour < 1.2 * enough.requests_per_hour, "{}", enough.requests_per_hour);
 }

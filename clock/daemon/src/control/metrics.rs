@@ -184,7 +184,13 @@ mod tests {
         };
         let vote = Some(VoteReport::default());
         let keep_uncertainty_s = Some(2e-6);
-        StatusReport { clock: Some(clock), keep_uncertainty_s, quorum: Some(QuorumReport::Majority), vote, ..Idle.status() }
+        StatusReport {
+            clock: Some(clock),
+            keep_uncertainty_s,
+            quorum: Some(QuorumReport::Majority),
+            vote,
+            ..Idle.status()
+        }
     }
 
     #[test]

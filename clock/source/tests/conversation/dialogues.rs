@@ -388,7 +388,8 @@ fn rate_slows_down_until_another_poll_is_configured() {
 
 /// The range of the tests of chosen polls: 16 s to 512 s.
 fn adaptive() -> Script {
-    let mut script = Script::with(SourceConfig { burst_count: 0, poll_max: Span::from_secs(512), ..Default::default() });
+    let mut script =
+        Script::with(SourceConfig { burst_count: 0, poll_max: Span::from_secs(512), ..Default::default() });
     script.round();
     script.events();
     script

@@ -50,7 +50,16 @@ impl Elected {
             credence: Credence::Unknown,
         };
         let electors = (0..servers).map(elector).collect();
-        Elected { electors, nominal, begin: None, selected: None, agreed: None, published: None, voted: None, is_upset: false }
+        Elected {
+            electors,
+            nominal,
+            begin: None,
+            selected: None,
+            agreed: None,
+            published: None,
+            voted: None,
+            is_upset: false,
+        }
     }
 
     /// Whether an exchange since the last call showed a change that the clock has yet to learn.
