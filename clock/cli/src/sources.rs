@@ -15,13 +15,14 @@ use ffclock_control::protocol::{Agreement, BeliefReport, SourceReport, StatusRep
 The first column marks the server whose clock is published (*), others that agree with the majority
 (+), falsetickers, which the majority contradicts (x), servers on which no vote can decide (?) and
 servers that are only measured, by no_select (-).
-POLL is the time between two requests, with (RATE) where the server asked for a longer one. OFFSET is
-its clock minus the published one, BOUND the largest error that its clock can have and
+POLL is the time between two requests now, with (RATE) where the server asked for a longer one, ST the
+stratum. OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
 UNCERTAINTY its standard uncertainty (k = 1); FLOOR is the smallest
 round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
-replies. ESTIMATOR is the algorithm, with a word where the learned one has too little data yet or
-contradicts the classic one.
+replies. ESTIMATOR is the algorithm, with ? where the learned one has too little data yet and with !
+where it contradicts the classic one. The table takes 120 columns at most: long names are shortened in
+their middle, and columns that have no room are left out from the right. --why and --json shorten nothing.
 
 --why shows for each server what it claims about itself, the interval that its exchanges prove for
 the true time relative to the published one, what its clock is off by, and whether it is believed and
@@ -83,7 +84,7 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
         ("  SERVER", Left),
         ("STATE", Left),
         ("POLL", Right),
-        ("STRATUM", Right),
+        ("ST", Right),
         ("OFFSET", Right),
         ("BOUND", Right),
         ("UNCERTAINTY", Right),
@@ -95,7 +96,7 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
         ("ESTIMATOR", Left),
     ];
     let rows: Vec<Vec<String>> = sources.iter().map(row).collect();
-    text::table(&heading, &rows)
+    text::table_within(&heading, &rows)
 }
 
 fn row(source: &SourceReport) -> Vec<String> {
@@ -119,7 +120,7 @@ fn row(source: &SourceReport) -> Vec<String> {
 /// The time between requests, and whether it is the server's wish.
 fn poll(source: &SourceReport) -> String {
     let asked_for = if source.slowed { " (RATE)" } else { "" };
-    format!("{}{asked_for}", text::span(source.poll_s))
+    format!("{}{asked_for}", text::rounded_span(source.poll_s, 4))
 }
 
 /// What the vote of the servers says, as chronyc and ntpq mark it.
@@ -134,11 +135,11 @@ fn mark(source: &SourceReport) -> char {
     }
 }
 
-/// The algorithm, and what should be known about it.
+/// The algorithm, with a mark where something should be known about it.
 fn estimator(source: &SourceReport) -> String {
     let doubt = match source.agreement {
-        Agreement::TooLittleData => ", too little data",
-        Agreement::Disagree => ", contradicts classic",
+        Agreement::TooLittleData => "?",
+        Agreement::Disagree => "!",
         Agreement::Alone | Agreement::Agree => "",
     };
     format!("{}{doubt}", source.estimator.name())

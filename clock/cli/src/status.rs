@@ -68,8 +68,13 @@ fn render(report: &StatusReport) -> String {
     let mut text =
         format!("ffclockd {}, running for {}\n\n", text::printable(&report.version), text::duration(report.uptime_s));
     match &report.clock {
-        Some(clock) => text += &(render_clock(clock, &followed(report)) + &render_vote(report)),
+        Some(clock) => {
+            text += &(render_clock(clock, &followed(report)) + &render_wander(report) + &render_vote(report));
+        }
         None => text += &field("Clock", &format!("no estimate yet{}", followed(report))),
+    }
+    if let Some(keep) = report.keep_uncertainty_s {
+        text += &field("Polls", &format!("chosen to keep an uncertainty of {} by noise", text::span(keep)));
     }
     let counter = &report.counter;
     let hertz = text::hertz(counter.nominal_hz);
@@ -101,6 +106,14 @@ fn render_clock(clock: &ClockReport, followed: &str) -> String {
         + &field("System", &system_clock(clock.system_clock_behind_s))
         + &field("Rate", &rate(clock))
         + &field("Leap", &leap(clock))
+}
+
+/// The wander that the bound assumes: the largest of any server that is asked, since they have one counter.
+fn render_wander(report: &StatusReport) -> String {
+    let wander = report.sources.iter().filter_map(|source| source.wander_ppm).max_by(f64::total_cmp);
+    wander.map_or_else(String::new, |wander| {
+        field("Wander", &format!("the bound assumes at most {} about the mean rate of a day", Rate::from_ppm(wander)))
+    })
 }
 
 /// What the bounds rest on, once more than one server has a part in them.

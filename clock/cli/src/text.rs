@@ -35,9 +35,18 @@ pub fn span(seconds: f64) -> String {
     Span::from_seconds(seconds).to_string()
 }
 
-/// A number of seconds in a fitting unit, or a dash where it is not known.
+/// A number of seconds in a fitting unit with three digits that count, or a dash where it is not known.
 pub fn span_or_dash(seconds: Option<f64>) -> String {
-    seconds.map_or_else(|| "-".to_owned(), span)
+    seconds.map_or_else(|| "-".to_owned(), |seconds| rounded_span(seconds, 3))
+}
+
+/// A number of seconds in a fitting unit, rounded to this many digits that count.
+pub fn rounded_span(seconds: f64, digits: i32) -> String {
+    if seconds == 0.0 || !seconds.is_finite() {
+        return span(seconds);
+    }
+    let last_digit = 10_f64.powi(digits - 1 - seconds.abs().log10().floor() as i32);
+    span((seconds * last_digit).round() / last_digit)
 }
 
 /// A frequency in the largest unit that keeps it above one, to a millionth of that unit.
@@ -95,6 +104,43 @@ pub fn table(heading: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     text
 }
 
+/// The most columns of a terminal that a table takes.
+pub const WIDEST: usize = 120;
+/// Names are shortened to this many letters before a column is left out.
+const SHORTEST_NAME: usize = 18;
+
+/// As [`table`], within [`WIDEST`] columns of the terminal: the names in the first column are shortened in their middle,
+/// and then columns are left out from the right.
+pub fn table_within(heading: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+    let widest = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.chain(heading.get(column).map(|(name, _)| name.chars().count())).max().unwrap_or_default()
+    };
+    let others = |columns: usize| (1..columns).map(|column| widest(column) + 2).sum::<usize>();
+    let fits = |columns: &usize| others(*columns) + widest(0).min(SHORTEST_NAME) <= WIDEST;
+    let columns = (1..=heading.len()).rev().find(fits).unwrap_or(1);
+    let room = WIDEST - others(columns).min(WIDEST);
+    let cut = |row: &Vec<String>| -> Vec<String> {
+        let name = row.first().map(|name| shortened(name, room));
+        name.into_iter().chain(row.iter().take(columns).skip(1).cloned()).collect()
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(cut).collect();
+    table(heading.get(..columns).unwrap_or(heading), &rows)
+}
+
+/// A text of at most `room` letters, with dots in the place of its middle.
+fn shortened(text: &str, room: usize) -> String {
+    const DOTS: &str = "...";
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= room || room <= DOTS.len() {
+        return text.to_owned();
+    }
+    let kept = room - DOTS.len();
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let part = |letters: &[char]| letters.iter().collect::<String>();
+    part(&letters[..head]) + DOTS + &part(&letters[letters.len() - tail..])
+}
+
 /// Removes what could drive a terminal from text that came from elsewhere (names of servers, reasons, events).
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
@@ -138,6 +184,35 @@ mod tests {
         assert_eq!(utc(at(1, 7)), "1970-01-01T00:00:01.000000007Z");
         assert_eq!(seconds(at(1, 7)), "1.000000007");
         assert_eq!(seconds(at(-1, 250_000_000)), "-0.750000000");
+    }
+
+    #[test]
+    fn figures_of_a_table_have_three_digits() {
+        for (seconds, text) in [
+            (0.0, "0 ns"),
+            (1.234_567e-3, "1.23 ms"),
+            (-22.083_7e-3, "-22.1 ms"),
+            (999.7e-6, "1 ms"),
+            (4.2e-9, "4.2 ns"),
+            (123_456.0, "123000 s"),
+        ] {
+            assert_eq!(span_or_dash(Some(seconds)), text);
+        }
+        assert_eq!((rounded_span(187.342_1, 4), rounded_span(1024.0, 4)), ("187.3 s".to_owned(), "1024 s".to_owned()));
+    }
+
+    #[test]
+    fn a_table_takes_no_more_columns_than_a_terminal_has() {
+        let heading = [("NAME", Align::Left), ("N", Align::Right), ("WORDS", Align::Left)];
+        let row = |name: usize, words: usize| vec!["n".repeat(name), "1".to_owned(), "w".repeat(words)];
+        let widths = |text: &str| text.lines().map(str::len).max();
+        let wide = |name, words| table_within(&heading, &[row(name, words), row(1, 1)]);
+        assert_eq!(wide(30, 50), table(&heading, &[row(30, 50), row(1, 1)]), "what fits is not touched");
+        assert!(wide(60, 80).contains("n...n") && wide(60, 80).contains("WORDS"));
+        assert_eq!(widths(&wide(60, 80)), Some(WIDEST));
+        assert!(!wide(60, 100).contains("WORDS"), "there is no room for that column");
+        assert!((30..=WIDEST).contains(&widths(&wide(60, 100)).unwrap()));
+        assert_eq!(shortened("2001:db8:85a3::8a2e:370:7334", 19), "2001:db8...370:7334");
     }
 
     #[test]

@@ -74,6 +74,8 @@ families! {
     RATE = "ffclock_rate_ppm": Gauge in "ppm", "Long-term rate of the counter against its nominal frequency.";
     RATE_BOUND = "ffclock_rate_bound_ppm": Gauge in "ppm", "Largest error of the long-term rate.";
     COUNTER_EPOCH = "ffclock_counter_epoch": Gauge, "Number of the counter's present epoch.";
+    KEEP_UNCERTAINTY = "ffclock_keep_uncertainty_seconds": Gauge in "seconds",
+        "The uncertainty by noise that polls are chosen to keep.";
     UPTIME = "ffclock_uptime_seconds": Gauge in "seconds", "Time since the daemon started.";
     SOURCE_SELECTED = "ffclock_source_selected": Gauge, "Whether this source is published.";
     SOURCE_FALSETICKER = "ffclock_source_falseticker": Gauge,
@@ -89,6 +91,9 @@ families! {
         "How far this source's proven interval misses what the believed servers share.";
     SOURCE_HEARD = "ffclock_source_heard_seconds": Gauge in "seconds", "Time since this source's last answer.";
     SOURCE_REACHABLE = "ffclock_source_reachable": Gauge, "Whether this source answers.";
+    SOURCE_POLL = "ffclock_source_poll_seconds": Gauge in "seconds", "Time between two requests now.";
+    SOURCE_WANDER = "ffclock_source_wander_ppm": Gauge in "ppm",
+        "The wander of the counter's rate that this source's bound assumes: what was configured, or more if learned.";
     SOURCE_STRATUM = "ffclock_source_stratum": Gauge, "Distance from a primary source.";
     SOURCE_ROOT_DISTANCE = "ffclock_source_root_distance_seconds": Gauge in "seconds",
         "The server's claim of its error.";

@@ -72,6 +72,9 @@ pub struct StatusReport {
     pub page: String,
     /// What is published now; absent before the first estimate.
     pub clock: Option<ClockReport>,
+    /// The uncertainty by noise that polls are chosen to keep [s]; absent where every server has a fixed poll.
+    #[serde(default)]
+    pub keep_uncertainty_s: Option<f64>,
     /// The address of the server whose clock is published.
     pub selected: Option<String>,
     /// Whether a majority of the servers agrees; absent from daemons before 0.2.
@@ -236,9 +239,9 @@ pub struct SourceReport {
     /// was configured, or more where its exchanges showed more. Absent from daemons that learn none.
     #[serde(default)]
     pub wander_ppm: Option<f64>,
-    /// Time between requests [s].
+    /// Time between requests now [s].
     pub poll_s: f64,
-    /// Whether the server asked for a longer time than was configured; absent from daemons before 0.2.
+    /// Whether the server asked for a longer time than it would be; absent from daemons before 0.2.
     #[serde(default)]
     pub slowed: bool,
     /// Distance from a primary source; absent before the first reply.

@@ -7,6 +7,7 @@ mod check;
 mod estimator;
 mod host;
 mod places;
+mod polls;
 mod reader;
 mod values;
 mod vote;
@@ -14,6 +15,7 @@ mod vote;
 pub use estimator::{EstimatorConfig, Which};
 pub use host::server_of_command_line;
 pub use places::{NoPlace, Surroundings};
+pub use polls::{KeptUncertainty, PollConfig};
 pub use values::{
     CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
     Unrecognised,
@@ -117,6 +119,8 @@ pub struct Config {
     pub daemon: DaemonConfig,
     /// How the servers vote.
     pub vote: VoteConfig,
+    /// What polls are chosen for.
+    pub polls: PollConfig,
     /// The servers, in the order in which they stand in the file.
     pub servers: Vec<ServerConfig>,
 }
@@ -162,7 +166,11 @@ impl Config {
     /// Sets a key at the top of the file in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.daemon.set(name, text) {
-            Err(OptionError::Unknown) => self.vote.set(name, text),
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.vote.set(name, text) {
+            Err(OptionError::Unknown) => self.polls.set(name, text),
             known => known,
         }
     }
@@ -205,6 +213,7 @@ impl Config {
 pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     DaemonConfig::describe(&mut |doc| visit("", doc));
     VoteConfig::describe(&mut |doc| visit("", doc));
+    PollConfig::describe(&mut |doc| visit("", doc));
     ServerAddress::describe(&mut |doc| visit("server", doc));
     ServerVote::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));

@@ -8,6 +8,7 @@ mod electing;
 mod election_log;
 mod leap_seconds;
 mod page_file;
+mod polling;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -24,10 +25,12 @@ use crate::peer::{Beginning, Context, Environment, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
 use electing::{Election, Published};
 use ffclock_counter::Break;
+use ffclock_estimator::RateMemory;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status, Utc};
+use polling::Polling;
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of
@@ -62,6 +65,7 @@ pub(crate) struct Keeper<'a> {
     /// The strict bound of what is published.
     strict: GrowingBound,
     election: Election,
+    polling: Polling,
     leaps: LeapTable,
     /// The leap second that the log announces.
     logged_leap: Option<LeapAnnouncement>,
@@ -126,6 +130,7 @@ impl<'a> Keeper<'a> {
             published: None,
             strict: GrowingBound::UNKNOWN,
             election: Election::new(config.vote, Span::ZERO),
+            polling: Polling::new(config.polls, &config.servers),
             leaps: LeapTable::built_in(),
             logged_leap: LeapTable::built_in().announced(),
             last_break: None,
@@ -139,6 +144,7 @@ impl<'a> Keeper<'a> {
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
                 journal: Journal::new(now),
                 ensemble: None,
+                is_upset: false,
                 now,
             },
             config: config.daemon,
@@ -154,6 +160,7 @@ impl<'a> Keeper<'a> {
             keeper.add_server(server);
         }
         keeper.begin_common_clock();
+        keeper.arrange_polls();
         keeper.renew_stamper();
         Ok(keeper)
     }
@@ -193,6 +200,9 @@ impl<'a> Keeper<'a> {
         if changed || now >= self.next_heartbeat {
             self.publish();
         }
+        if changed {
+            self.adapt_polls();
+        }
         self.drive_kernel();
         self.write_records();
         if now >= self.next_saving {
@@ -205,6 +215,7 @@ impl<'a> Keeper<'a> {
     pub(crate) fn readable(&mut self, server: usize) {
         if self.take_in(server) {
             self.publish();
+            self.adapt_polls();
         }
         self.write_records();
     }
@@ -263,6 +274,7 @@ impl<'a> Keeper<'a> {
         // Mappings of the old stamper belong to counter readings before the break.
         self.renew_stamper();
         self.context.calibrator = Calibrator::new(&self.config, self.host_counter.nominal.period);
+        self.hurry_polls();
         let pace = self.pace();
         self.election.begin_epoch(self.longest_delay(pace));
         let beginning = Beginning { environment: self.environment(), past, pace };
@@ -284,7 +296,7 @@ impl<'a> Keeper<'a> {
 
     /// How long the requests after a break wait.
     fn longest_delay(&self, pace: Pace) -> Span {
-        let polls = self.peers.iter().map(|peer| peer.config().source.poll);
+        let polls = self.peers.iter().map(Peer::poll_interval);
         match pace {
             Pace::AtOnce => Span::ZERO,
             Pace::Poll => polls.max().unwrap_or_default(),
@@ -326,12 +338,17 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn remembered(&mut self) -> Option<ffclock_estimator::RateMemory> {
+    fn remembered(&mut self) -> Option<RateMemory> {
         let store = self.store()?;
-        store.load(self.host_counter.nominal.period).unwrap_or_else(|error| {
+        let memory = store.load(self.host_counter.nominal.period).unwrap_or_else(|error| {
             self.context.journal.warn("the remembered rate cannot be read", &error.to_string());
             None
-        })
+        });
+        if let Some(wander) = memory.and_then(|memory| memory.wander) {
+            let kind = "in an earlier run the counter's rate moved by more than the configured wander";
+            self.context.journal.notice(kind, &format!("by {:.3} ppm at most", wander.as_ppm()));
+        }
+        memory
     }
 
     fn recorder(&mut self, server: &ServerConfig) -> Option<Recorder> {
@@ -432,7 +449,11 @@ impl<'a> Keeper<'a> {
         }
         let memory = self.selected_peer().and_then(Peer::memory);
         let (Some(store), Some(memory)) = (self.store(), memory) else { return };
-        if let Err(error) = store.save(memory) {
+        // They are all about one oscillator.
+        let believed = self.peers.iter().enumerate().filter(|(server, _)| self.election.is_truechimer(*server));
+        let wanders = believed.filter_map(|(_, peer)| peer.memory()?.wander);
+        let wander = wanders.max_by(|one, other| one.as_fraction().total_cmp(&other.as_fraction()));
+        if let Err(error) = store.save(RateMemory { wander, ..memory }) {
             self.context.journal.warn("the rate cannot be remembered", &error.to_string());
         }
     }
@@ -441,7 +462,7 @@ impl<'a> Keeper<'a> {
     fn take_over(&mut self, config: Config) {
         let journal = &mut self.context.journal;
         if config.daemon != self.config {
-            let kind = "changes outside [[server]], [source], [estimator] and the vote take effect with the next start";
+            let kind = "changes outside [[server]], [source], [estimator], the vote and the polls take effect with the next start";
             journal.insist(Weight::Warning, kind, "");
         }
         self.election.set_rules(config.vote);
@@ -467,6 +488,9 @@ impl<'a> Keeper<'a> {
             self.context.journal.insist(Weight::Notice, "no longer asked", gone.name());
         }
         self.regroup_common_clock(&origins);
+        let servers: Vec<ServerConfig> = self.peers.iter().map(|peer| peer.config().clone()).collect();
+        self.polling.reconfigure(config.polls, &servers);
+        self.arrange_polls();
         if kept < wanted {
             self.election.wait_for_added(self.context.now);
         }

@@ -1,5 +1,8 @@
 //! The rate of the counter, remembered across restarts: one small file for each counter.
 //!
+//! The wander that the data showed is remembered with it, and only ever becomes larger: an operator who knows better
+//! removes the file.
+//!
 //! A remembered rate becomes a bound, so it is believed only as far as the counter is certainly the same. The kernel's
 //! raw clock has another rate after each boot and with each clocksource. The CPU's counter keeps its crystal over a
 //! boot but not its temperature, and a guest may be started on another machine.
@@ -12,16 +15,28 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The version of the format on disk. The first had neither a version nor a wander, and is still read.
+const VERSION: u32 = 2;
+
 /// The format on disk.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
+    #[serde(default = "first_version")]
+    version: u32,
     counter: String,
     boot: String,
     clocksource: Option<String>,
     mantissa: u64,
     shift: u8,
     bound_ppm: f64,
+    /// The wander that the data showed, where it is larger than the configured one was.
+    #[serde(default)]
+    wander_ppm: Option<f64>,
+}
+
+const fn first_version() -> u32 {
+    1
 }
 
 /// The counter, boot and clocksource that a rate belongs to.
@@ -32,6 +47,21 @@ pub(crate) struct Circumstances {
     pub(crate) boot: String,
     /// The kernel's clocksource.
     pub(crate) clocksource: Option<String>,
+}
+
+/// The version alone: a later format may have any other fields.
+#[derive(Deserialize)]
+struct Version {
+    #[serde(default = "first_version")]
+    version: u32,
+}
+
+impl Stored {
+    /// Its wander, if it makes sense.
+    fn wander(&self) -> Option<Rate> {
+        let wander = self.wander_ppm.map(Rate::from_ppm);
+        wander.filter(|wander| wander.as_fraction() > 0.0 && *wander < FARTHEST)
+    }
 }
 
 /// Where the rate of one counter is kept.
@@ -67,19 +97,36 @@ impl RateStore {
     /// # Errors
     /// The file cannot be read or makes no sense; a missing file is not an error.
     pub(crate) fn load(&self, nominal: Period) -> io::Result<Option<RateMemory>> {
-        let text = match fs::read(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let stored: Stored = serde_json::from_slice(&text).map_err(io::Error::other)?;
+        let Some(stored) = self.stored()? else { return Ok(None) };
         let period =
             Period::from_parts(stored.mantissa, stored.shift).ok_or_else(|| io::Error::other("no such period"))?;
         let bound = Rate::from_ppm(stored.bound_ppm);
         let this_counter = stored.counter == self.now.counter.name() && period.relative_to(nominal).abs() < FARTHEST;
         let sane = bound.as_fraction() > 0.0 && bound < FARTHEST;
         let aged = self.aging(&stored).filter(|_| this_counter && sane);
-        Ok(aged.map(|aging| RateMemory { period, bound: bound + aging }))
+        Ok(aged.map(|aging| RateMemory { period, bound: bound + aging, wander: stored.wander() }))
+    }
+
+    /// What the file says.
+    fn stored(&self) -> io::Result<Option<Stored>> {
+        let text = match fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let version: Version = serde_json::from_slice(&text).map_err(io::Error::other)?;
+        if !(1..=VERSION).contains(&version.version) {
+            return Err(io::Error::other(format!("its format is version {}, which is not known", version.version)));
+        }
+        serde_json::from_slice(&text).map(Some).map_err(io::Error::other)
+    }
+
+    /// The larger of this wander and the one that is stored of the same counter: another server, or a run that was too
+    /// short to see it, is no evidence against it.
+    fn largest_wander(&self, wander: Option<Rate>) -> Option<Rate> {
+        let stored = self.stored().ok().flatten().filter(|stored| stored.counter == self.now.counter.name());
+        let stored = stored.and_then(|stored| stored.wander());
+        stored.into_iter().chain(wander).max_by(|one, other| one.as_fraction().total_cmp(&other.as_fraction()))
     }
 
     /// How far the rate can have moved since it was stored; `None` where no limit is known.
@@ -99,12 +146,14 @@ impl RateStore {
     /// The directory or the file cannot be written.
     pub(crate) fn save(&self, memory: RateMemory) -> io::Result<()> {
         let stored = Stored {
+            version: VERSION,
             counter: self.now.counter.name().to_owned(),
             boot: self.now.boot.clone(),
             clocksource: self.now.clocksource.clone(),
             mantissa: memory.period.mantissa(),
             shift: memory.period.shift(),
             bound_ppm: memory.bound.as_ppm(),
+            wander_ppm: self.largest_wander(memory.wander).map(Rate::as_ppm),
         };
         self.make_directory()?;
         let fresh = self.path.with_extension("new");
@@ -133,7 +182,7 @@ mod tests {
     }
 
     fn memory() -> RateMemory {
-        RateMemory { period: Period::from_hertz(2.9e9).unwrap(), bound: Rate::from_ppm(0.75) }
+        RateMemory { period: Period::from_hertz(2.9e9).unwrap(), bound: Rate::from_ppm(0.75), wander: None }
     }
 
     fn store(directory: &Path, counter: CounterId, boot: &str, clocksource: &str) -> RateStore {
@@ -149,6 +198,31 @@ mod tests {
         assert_eq!(store.load(memory().period).unwrap(), None);
         store.save(memory()).unwrap();
         assert_eq!(store.load(memory().period).unwrap(), Some(memory()));
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_learned_wander_is_kept_and_never_becomes_smaller() {
+        let directory = scratch("wander");
+        let store = store(&directory, CounterId::CPU, "boot-1", "tsc");
+        let wander = |store: &RateStore| store.load(memory().period).unwrap().unwrap().wander;
+        for (learned, kept) in [(None, None), (Some(2.0), Some(2.0)), (None, Some(2.0)), (Some(1.5), Some(2.0))] {
+            store.save(RateMemory { wander: learned.map(Rate::from_ppm), ..memory() }).unwrap();
+            assert_eq!(wander(&store), kept.map(Rate::from_ppm));
+        }
+        let path = directory.join("rate-tsc.json");
+        let text = fs::read_to_string(&path).unwrap();
+        for nonsense in ["-2.0", "0.0", "1e9"] {
+            fs::write(&path, text.replace("\"wander_ppm\":2.0", &format!("\"wander_ppm\":{nonsense}"))).unwrap();
+            assert_eq!(wander(&store), None, "{nonsense}");
+        }
+        fs::write(&path, text.replace("\"version\":2", "\"version\":3,\"more\":1")).unwrap();
+        let error = store.load(memory().period).unwrap_err().to_string();
+        assert!(error.contains("version 3"), "{error}");
+        let first = text.replace("\"version\":2,", "").replace(",\"wander_ppm\":2.0", "");
+        assert!(!first.contains("wander") && !first.contains("version"), "{first}");
+        fs::write(&path, first).unwrap();
+        assert_eq!(store.load(memory().period).unwrap(), Some(memory()), "the first format");
         fs::remove_dir_all(directory).unwrap();
     }
 

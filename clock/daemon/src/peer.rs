@@ -13,7 +13,7 @@ use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, Outcome, ProvenInterval, RateMemory, Verdict};
-use ffclock_source::{Event, Nonce, Reachability, Source};
+use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
 use ffclock_sys::{SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{
@@ -35,6 +35,8 @@ pub(crate) struct Context {
     pub(crate) journal: crate::journal::Journal,
     /// The clock that all servers make together, where there are several.
     pub(crate) ensemble: Option<Ensemble>,
+    /// Whether an exchange of this turn showed a change that the clock has yet to learn.
+    pub(crate) is_upset: bool,
     /// The time of this turn.
     pub(crate) now: Moment<Mono>,
 }
@@ -300,6 +302,21 @@ impl Peer {
         self.link.as_ref().map(Link::address)
     }
 
+    /// Asks it at this poll, or at the configured one.
+    pub(crate) fn choose_poll(&mut self, wanted: Option<Span>) {
+        self.source.choose_poll(wanted);
+    }
+
+    /// The time between two requests.
+    pub(crate) fn poll_interval(&self) -> Span {
+        self.source.poll_interval()
+    }
+
+    /// Its place among the servers that are asked in turn.
+    pub(crate) fn set_place(&mut self, place: PollPlace) {
+        self.source.set_place(place);
+    }
+
     /// Whether it may still answer: it did not refuse.
     pub(crate) fn may_answer(&self) -> bool {
         self.source.reachability() != Reachability::Denied
@@ -481,8 +498,9 @@ impl Peer {
     fn take_exchange(&mut self, number: usize, exchange: &Exchange, context: &mut Context) {
         self.record(Some(*exchange));
         let outcome = self.update(exchange, context);
+        context.is_upset |= outcome.events.is_upset();
         if let (Some(ensemble), Some(own)) = (&mut context.ensemble, self.learned()) {
-            ensemble.update(number, exchange, own);
+            context.is_upset |= ensemble.update(number, exchange, own).events.is_upset();
         }
         self.last.at = Some(context.now);
         self.last.server = Some(exchange.server);

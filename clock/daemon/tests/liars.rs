@@ -320,6 +320,42 @@ fn several_servers_prove_more_than_the_one_that_is_followed() {
     assert!(clock.bound_strict_s > Some(0.014), "{clock:?}");
 }
 
+/// It goes away from the others at 200 ppm, and stays within what they can prove. What it moves, it moves before the
+/// others can tell it from noise.
+#[test]
+fn a_server_that_creeps_within_the_intervals_of_the_others_is_suspect() {
+    let case = Case::new("creeping", 3);
+    let (daemon, mut judge) = case.start();
+    daemon.wait_for("a common clock", |status| status.sources.iter().all(|source| source.used > 60));
+    let name = case.name(2);
+    let is_told = |status: &StatusReport, text: &str| {
+        status.events.iter().any(|event| event.source.as_deref() == Some(&name) && event.text.starts_with(text))
+    };
+    let begin = std::time::Instant::now();
+    let mut lie = Span::ZERO;
+    let status = loop {
+        judge.watch(Duration::from_millis(25));
+        lie = Span::from_seconds(200e-6 * begin.elapsed().as_secs_f64());
+        case.servers[2].behave(|behaviour| behaviour.lie = lie);
+        let status = daemon.status().expect("the daemon answers");
+        if is_told(&status, "suspect: ") || lie > Span::from_millis(12) {
+            break status;
+        }
+    };
+    assert!(is_told(&status, "suspect: "), "{name} at {lie}: {:#?}", status);
+    assert_eq!(beliefs(&status), [BeliefReport::Truechimer; 3], "its interval agrees");
+    assert!(
+        status.sources[2].vote.suspect && status.sources[2].vote.weight == Some(0.0),
+        "{:?}",
+        status.sources[2].vote
+    );
+    assert!(why(&status, 2).contains("suspect"), "{}", why(&status, 2));
+    println!("suspect after {lie}");
+    let (_, error) = judge.watch(Duration::from_millis(500)).expect("a reading");
+    assert!(error.abs() < Span::from_millis(2), "{error}");
+    assert!(!is_told(&status, "no longer"));
+}
+
 /// Nothing that a host hears can show it. The status says what the bound rests on.
 #[test]
 fn when_all_lie_alike_the_premise_is_said() {

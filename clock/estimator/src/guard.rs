@@ -121,8 +121,11 @@ impl Guard {
         Self::with(Assumptions::new(config), nominal, remembered)
     }
 
-    fn with(assumptions: Assumptions, nominal: Period, remembered: Option<RateMemory>) -> Self {
+    fn with(mut assumptions: Assumptions, nominal: Period, remembered: Option<RateMemory>) -> Self {
         let prior = remembered.and_then(|memory| assumptions.believable(&memory, nominal));
+        if let Some(memory) = remembered.filter(|_| prior.is_some()) {
+            assumptions.recall_wander(&memory);
+        }
         Guard {
             nominal,
             remembered: remembered.filter(|_| prior.is_some()),
@@ -398,9 +401,10 @@ impl Guard {
     pub fn memory(&self, measured: Slope, quality: f64) -> Option<RateMemory> {
         let own = (!self.is_young()).then(|| {
             let bound = Rate::from_fraction(self.proof.rates().reach(measured.rate));
-            RateMemory { period: self.period_at(measured.rate), bound }
+            RateMemory { period: self.period_at(measured.rate), bound, wander: None }
         });
-        if measured.error <= quality { own } else { self.remembered.or(own) }
+        let memory = if measured.error <= quality { own } else { self.remembered.or(own) };
+        memory.map(|memory| RateMemory { wander: self.assumptions.learned_wander(), ..memory })
     }
 }
 

@@ -154,6 +154,18 @@ impl Event {
         Event::RateJumped,
         Event::Reinitialised,
     ];
+
+    const UPSETS: [Event; 9] = [
+        Event::FloorShiftUp,
+        Event::FloorShiftDown,
+        Event::ServerStepAccepted,
+        Event::IdentityChanged,
+        Event::WanderExceeded,
+        Event::Restarted,
+        Event::FilterRestarted,
+        Event::RateJumped,
+        Event::Reinitialised,
+    ];
 }
 
 /// A set of [`Event`]s.
@@ -172,6 +184,11 @@ impl Events {
     /// Whether nothing happened.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// Whether the path, the server or the oscillator changed in a way that the clock has yet to learn.
+    pub fn is_upset(self) -> bool {
+        Event::UPSETS.into_iter().any(|event| self.contains(event))
     }
 
     /// All that happened, in the order of declaration.
@@ -270,6 +287,9 @@ pub struct RateMemory {
     pub period: Period,
     /// The largest relative error of `period` that was not excluded when it was kept.
     pub bound: Rate,
+    /// The wander that the data showed, if it is larger than the configured one: at least this much is assumed again,
+    /// within the limit that holds for learning it.
+    pub wander: Option<Rate>,
 }
 
 #[cfg(test)]

@@ -273,3 +273,82 @@ fn servers_join_the_clock_of_one() {
     assert!(joined.worst(0.0) < 5e-6, "{:e}", joined.worst(0.0));
     assert_eq!(joined.escaped(), 0);
 }
+
+/// The exchanges of an hour with three servers of different paths, with the number of the server, in the order of time.
+fn exchanges_of_three(seed: u64) -> Vec<(usize, Exchange)> {
+    let mut host = Host::new(seed, vec![Server::near(), Server::with(1e-3, 50e-6), Server::with(300e-6, 10e-6)]);
+    let mut exchange = |number: usize| {
+        host.world.advance(8.0 + 16.0 / 3.0 * number as f64);
+        (number % 3, host.exchange(number % 3))
+    };
+    (0..675).map(&mut exchange).collect()
+}
+
+/// The clock after these exchanges, with the servers' own estimators, when all are believed; `place` gives each server
+/// its number.
+fn clock_of(exchanges: &[(usize, Exchange)], place: [usize; 3]) -> (Ensemble, Vec<Learned>) {
+    let Host { mut own, mut ensemble, .. } = Host::new(1, vec![Server::near(); 3]);
+    for (server, exchange) in exchanges {
+        let number = place[*server];
+        own[number].update(exchange);
+        ensemble.update(number, exchange, &own[number]);
+        ensemble.believe([true; 3]);
+    }
+    (ensemble, own)
+}
+
+/// How far two clocks are apart at the later of their last exchanges, in standard uncertainties.
+fn apart(one: &Ensemble, other: &Ensemble) -> f64 {
+    let (one, other) = (one.estimate().expect("a clock"), other.estimate().expect("a clock"));
+    (one.time - other.at(one.counter).time).as_seconds().abs() / one.uncertainty.as_seconds()
+}
+
+#[test]
+fn the_order_of_the_servers_does_not_matter_beyond_rounding() {
+    for seed in 1..=3 {
+        let exchanges = exchanges_of_three(seed);
+        let (straight, _) = clock_of(&exchanges, [0, 1, 2]);
+        for place in [[2, 0, 1], [1, 0, 2]] {
+            let (turned, _) = clock_of(&exchanges, place);
+            let off = apart(&straight, &turned);
+            assert!(off < 1e-3, "seed {seed}, {place:?}: {off} standard uncertainties");
+            for server in 0..3 {
+                let (here, there) = (straight.members()[server].weight, turned.members()[place[server]].weight);
+                assert!((here - there).abs() < 1e-6, "seed {seed}, {place:?}: {here} {there}");
+            }
+        }
+    }
+}
+
+/// Replies of different servers that arrive at one reading of the counter, taken in either order: each server's clock and
+/// what is proven are the same to the bit. The common filter learns from each exchange by what it knew before it, so
+/// its time is the same to within its uncertainty.
+#[test]
+fn the_order_of_exchanges_of_one_time_changes_nothing_that_is_proven() {
+    let at_once = |exchanges: &[(usize, Exchange)]| -> Vec<(usize, Exchange)> {
+        let mut all = exchanges.to_vec();
+        for group in all.chunks_mut(3) {
+            let Some((_, last)) = group.last().copied() else { continue };
+            for (_, exchange) in group {
+                let later = last.received.counter - exchange.received.counter;
+                let time = Period::from_hertz(1e9 * (1.0 + 50e-6)).expect("a frequency") * later;
+                exchange.sent.counter = exchange.sent.counter + later;
+                exchange.received.counter = last.received.counter;
+                (exchange.server_in, exchange.server_out) = (exchange.server_in + time, exchange.server_out + time);
+            }
+        }
+        all
+    };
+    for seed in 1..=6 {
+        let straight = at_once(&exchanges_of_three(seed));
+        let mut turned = straight.clone();
+        turned.chunks_mut(3).for_each(<[_]>::reverse);
+        let ((one, own), (other, others)) = (clock_of(&straight, [0, 1, 2]), clock_of(&turned, [0, 1, 2]));
+        let counter = one.estimate().expect("a clock").counter;
+        for (own, other) in own.iter().zip(&others) {
+            assert_eq!((own.proven(counter), own.estimate()), (other.proven(counter), other.estimate()));
+        }
+        let off = apart(&one, &other);
+        assert!(off < 1.0, "seed {seed}: {off} standard uncertainties");
+    }
+}

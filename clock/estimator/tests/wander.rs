@@ -55,6 +55,13 @@ fn the_classic_clock_learns_the_same() {
         let mut lab = Lab::new(wave(name, 1.0, 1));
         lab.run(poll, 3.0 * DAY, |_| ());
         assert_eq!(learned_wander(&lab), (1, 2.0), "{name}");
+        let memory = lab.classic.memory().expect("a rate");
+        assert_eq!(memory.wander, Some(Rate::from_ppm(2.0)), "{name}");
+        let next = Lab::with(World::lan(2), ClassicConfig::default(), Some(memory));
+        assert_eq!(learned_wander(&next), (0, 2.0), "it goes on after a restart");
+        let nominal = Period::from_hertz(1e3).expect("a frequency");
+        let other = Classic::new(ClassicConfig::default(), nominal, Some(memory));
+        assert_eq!(other.summary().wander.as_ppm(), 1.0, "of another counter nothing is taken");
     }
 }
 

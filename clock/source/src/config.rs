@@ -16,8 +16,12 @@ const UNREACHABLE_MAX: u32 = 64;
 ffclock_units::options! {
     /// The options of the conversation with a server.
     pub struct SourceConfig {
-        /// Time between two requests.
+        /// Time between two requests, where `keep_uncertainty` is off.
         poll: Span = Span::from_secs(16), POLL_MIN => POLL_MAX;
+        /// The shortest time between two requests that `keep_uncertainty` may choose.
+        poll_min: Span = Span::from_secs(16), POLL_MIN => POLL_MAX;
+        /// The longest time between two requests that `keep_uncertainty` may choose.
+        poll_max: Span = POLL_MAX, POLL_MIN => POLL_MAX;
         /// Requests in the burst at the start, which gives a first estimate soon; 0 and 1 both mean no burst.
         burst_count: u32 = 8, 0 => BURST_MAX;
         /// Time between two requests of a burst; a poll that is shorter holds in a burst too.
@@ -42,6 +46,8 @@ impl SourceConfig {
     /// outside, and a poll of zero would be a busy loop.
     pub(crate) fn within_ranges(mut self) -> Self {
         self.poll = self.poll.clamp(POLL_MIN, POLL_MAX);
+        self.poll_min = self.poll_min.clamp(POLL_MIN, POLL_MAX);
+        self.poll_max = self.poll_max.clamp(self.poll_min, POLL_MAX);
         self.burst_count = self.burst_count.min(BURST_MAX);
         self.burst_interval = self.burst_interval.clamp(POLL_MIN, POLL_MAX);
         self.recovery_burst_count = self.recovery_burst_count.min(BURST_MAX);
@@ -81,6 +87,9 @@ mod tests {
         for (name, value) in ends {
             let mut config = SourceConfig::default();
             assert_eq!(config.set(&name, &value), Ok(()), "{name} = {value}");
+            // The two ends of one range may not change places.
+            config.poll_max = if name == "poll_min" { POLL_MAX } else { config.poll_max };
+            config.poll_min = if name == "poll_max" { POLL_MIN } else { config.poll_min };
             assert_eq!(config.clone().within_ranges(), config, "{name} = {value}");
         }
     }

@@ -13,6 +13,7 @@
 //! - One request at a time: the next one waits until the last is answered or given up, so the order is always certain.
 //! - The stamp of a request comes back with the [`Ticket`] that was handed out with it. A ticket cannot be copied, so
 //!   a stamp cannot end up with another packet.
+//! - The servers of a host are asked in turn, each at its [`PollPlace`]; an [`AdaptivePoll`] chooses their polls.
 //! - No packet is rejected silently: each one has its [`Rejection`] and is counted.
 //!
 //! It never judges whether the server's time is good; the estimator does that. Scripted dialogues are in
@@ -23,10 +24,12 @@
 
 extern crate alloc;
 
+mod adaptive;
 mod calendar;
 mod config;
 mod event;
 mod leap;
+mod place;
 mod reach;
 mod reply;
 mod request;
@@ -34,9 +37,11 @@ mod schedule;
 mod source;
 mod statistics;
 
+pub use adaptive::AdaptivePoll;
 pub use calendar::month_end;
 pub use config::SourceConfig;
 pub use event::{Event, Rejection};
+pub use place::PollPlace;
 pub use reach::Reachability;
 pub use request::{Nonce, Ticket, Transmit};
 pub use source::Source;

@@ -29,6 +29,11 @@ impl Reach {
         self.standing
     }
 
+    /// Whether the last request brought no usable answer, and the server does not count as unreachable for it yet.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
     /// Whether the server's name should be resolved again; true once per reason.
     pub(crate) const fn take_resolve_wish(&mut self) -> bool {
         core::mem::replace(&mut self.resolve_wished, false)

@@ -7,7 +7,7 @@ use crate::reply::{ServerClaim, Unusable, examine};
 use crate::request::{AcceptedReply, Expired, Requests};
 use crate::schedule::Schedule;
 use crate::statistics::increase;
-use crate::{Event, Nonce, Reachability, Rejection, SourceConfig, Statistics, Ticket, Transmit};
+use crate::{Event, Nonce, PollPlace, Reachability, Rejection, SourceConfig, Statistics, Ticket, Transmit};
 use ffclock_units::{Exchange, LeapTable, Moment, Mono, Server, Span, Stamp};
 use ffclock_wire::{KissCode, Mode, Packet};
 
@@ -113,7 +113,9 @@ impl Source {
     /// The time for the next call of [`handle_timeout`](Source::handle_timeout); it may be in the past.
     pub fn poll_timeout(&self) -> Moment<Mono> {
         let denied = self.schedule.denied_until();
-        denied.or_else(|| self.requests.deadline()).unwrap_or_else(|| self.schedule.next_request(&self.config))
+        denied
+            .or_else(|| self.requests.deadline())
+            .unwrap_or_else(|| self.schedule.next_request(&self.config, &self.reach))
     }
 
     /// Sets the leap seconds that convert the server's UTC to TAI from now on.
@@ -130,14 +132,28 @@ impl Source {
         self.schedule.restart(&self.config, now);
     }
 
-    /// Continues with another configuration; a new poll counts from the last request. A changed poll also lifts a
-    /// slowdown that the server asked for.
+    /// Continues with another configuration; a new poll counts from the last request. A changed poll, or range of it,
+    /// also lifts a slowdown that the server asked for.
     pub fn reconfigure(&mut self, config: SourceConfig) {
         let config = config.within_ranges();
-        if config.poll != self.config.poll {
+        let polls = |config: &SourceConfig| [config.poll, config.poll_min, config.poll_max];
+        if polls(&config) != polls(&self.config) {
             self.schedule.forget_slowdown();
         }
         self.config = config;
+    }
+
+    /// Chooses the time between two requests, from `poll_min` to `poll_max`; it counts from the last request. `None`
+    /// returns to the configured `poll`. The chosen one is not followed exactly: one that is longer by less than a
+    /// quarter changes nothing, after a failure the next request comes after `poll_min`, and a server that is
+    /// unreachable is asked every `poll_max`. A slowdown that the server asked for holds all the same.
+    pub fn choose_poll(&mut self, wanted: Option<Span>) {
+        self.schedule.choose(wanted, &self.config);
+    }
+
+    /// Gives the server its place among those that are asked in turn.
+    pub fn set_place(&mut self, place: PollPlace) {
+        self.schedule.set_place(place);
     }
 
     /// Whether the server's name should be resolved again. True once when the server becomes unreachable, once more
@@ -152,9 +168,14 @@ impl Source {
         self.reach.standing()
     }
 
-    /// The time between two requests outside bursts: as configured, or longer if the server asked for that.
+    /// The time between two requests outside bursts: as configured or chosen, or longer if the server asked for that.
     pub fn poll_interval(&self) -> Span {
-        self.schedule.poll(&self.config)
+        self.schedule.poll(&self.config, &self.reach)
+    }
+
+    /// Whether the server asked for a longer time between two requests.
+    pub fn is_slowed(&self) -> bool {
+        self.schedule.is_slowed(&self.config, &self.reach)
     }
 
     /// The configuration in use, every value within its range.
@@ -227,7 +248,7 @@ impl Source {
                 }
             }
             KissCode::RATE => {
-                self.schedule.slow_down(&self.config);
+                self.schedule.slow_down(&self.config, &self.reach);
                 self.note_failure();
             }
             _ => self.note_failure(),

@@ -4,6 +4,7 @@
 //! real [`Source`], with the calls that the daemon makes: after each input its outputs are drained, and it is called
 //! again at the deadline it names.
 
+mod governor;
 mod server_link;
 
 use crate::account::{ClockAccount, ReadingTime};
@@ -25,6 +26,7 @@ use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
 use ffclock_units::{
     ClockError, Counter, CounterEpoch, Direction, Exchange, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks,
 };
+use governor::PollGovernor;
 use server_link::ServerLink;
 
 /// Every world begins at 2026-12-31 00:00:00 UTC: a leap second may come after a day.
@@ -131,6 +133,8 @@ struct World<'a, 'b> {
     nonces: Random,
     readings: Random,
     clocks: Vec<AccountedClock>,
+    /// What chooses the polls, where they are not fixed.
+    governor: Option<PollGovernor>,
     epoch: u64,
     sequence: u64,
     sinks: Sinks<'b>,
@@ -256,6 +260,7 @@ impl<'a, 'b> World<'a, 'b> {
             nonces: Random::named(seed, "nonces"),
             readings: Random::named(seed, "readings"),
             clocks: Vec::new(),
+            governor: PollGovernor::of(scenario),
             epoch: 0,
             sequence: 0,
             witness: None,
@@ -358,6 +363,20 @@ impl<'a, 'b> World<'a, 'b> {
             let counter = self.counter.read(now);
             self.tell(server, Contact::Change(change, counter), now);
         }
+        if let Some(governor) = &mut self.governor {
+            governor.note(server, change, self.counter.read(now));
+            self.choose_polls();
+        }
+    }
+
+    fn choose_polls(&mut self) {
+        let polls = self.governor.as_ref().map(PollGovernor::polls).unwrap_or_default();
+        for (server, poll) in polls.into_iter().enumerate() {
+            if let Some(link) = self.links.get_mut(server) {
+                link.choose_poll(poll);
+            }
+            self.plan_timeout(server);
+        }
     }
 
     fn asleep_until(&self, now: Span) -> Option<Span> {
@@ -386,12 +405,16 @@ impl<'a, 'b> World<'a, 'b> {
         if let Some(witness) = &mut self.witness {
             witness.counter_broke();
         }
+        if let Some(governor) = &mut self.governor {
+            governor.broke();
+        }
         for server in 0..self.links.len() {
             if let Some(link) = self.links.get_mut(server).filter(|link| link.source.is_some()) {
                 link.begin(now);
                 self.plan_timeout(server);
             }
         }
+        self.choose_polls();
     }
 
     fn happen(&mut self, now: Span, happening: Happening) {
@@ -509,6 +532,10 @@ impl<'a, 'b> World<'a, 'b> {
         let sent = link.sent.filter(|sent| sent.0 == exchange.sent.counter).map(|sent| begin() + sent.1);
         let truth = arrived.map(|arrived| Truth { sent, received: begin() + arrived });
         self.tell(server, Contact::Exchange(&exchange), now);
+        if let Some(governor) = &mut self.governor {
+            governor.take(server, &exchange);
+            self.choose_polls();
+        }
         if let Some(witness) = &mut self.witness {
             let trip = self.scenario.counter.nominal() * (exchange.received.counter - exchange.sent.counter);
             witness.exchange(&exchange, TrueStamps { sent: now - trip, received: now });

@@ -60,6 +60,25 @@ fn sources_are_a_table() {
 }
 
 #[test]
+fn the_table_of_sixteen_servers_with_long_addresses_fits_a_terminal() {
+    let mut answer: serde_json::Value = serde_json::from_str(REPORT).unwrap();
+    let mut source = answer["sources"][0].clone();
+    source["name"] = "[2001:db8:85a3:1111:2222:8a2e:370:7334]:1123".into();
+    (source["state"], source["slowed"], source["poll_s"]) = ("unreachable".into(), true.into(), 187.342_156.into());
+    for key in ["bound_s", "uncertainty_s", "floor_s", "round_trip_s", "offset_s"] {
+        source[key] = (-0.022_083_7).into();
+    }
+    (source["used"], source["exchanges"], source["sent"]) = (1_234_567.into(), 1_234_570.into(), 1_300_000.into());
+    answer["sources"] = vec![source; 16].into();
+    let place = Place::new();
+    place.answer(&answer.to_string());
+    let out = place.run(&["sources"]).well();
+    assert!(out.lines().count() == 17 && out.lines().all(|line| line.chars().count() <= 120), "{out}");
+    assert!(out.contains("* [2001:db8:") && out.contains(":7334]:1123"), "{out}");
+    assert!(place.run(&["sources", "--why"]).well().contains("[2001:db8:85a3:1111:2222:8a2e:370:7334]:1123"));
+}
+
+#[test]
 fn a_server_that_asked_for_fewer_requests_is_marked() {
     let place = Place::new();
     place.answer(&REPORT.trim().replacen("\"slowed\":false", "\"slowed\":true", 1));

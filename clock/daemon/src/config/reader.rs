@@ -1,6 +1,7 @@
 //! From the text to the configuration: finds the struct that knows a key, and collects every problem with its line.
 
 use super::check::{self, Conflict};
+use super::polls::{self, PollKeys};
 use super::{
     Config, ConfigError, EstimatorConfig, LONGEST_TEXT, MOST_PROBLEMS, MOST_SERVERS, Problem, ServerAddress,
     ServerConfig, ServerVote, describe_all, host, vote,
@@ -20,11 +21,13 @@ pub(super) struct Reader<'t> {
     problems: Vec<Problem>,
     /// The keys at the top of the file, and where they are.
     keys: BTreeMap<String, usize>,
+    /// The keys about polls, by table.
+    poll_keys: Vec<PollKeys>,
 }
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Reader { text, problems: Vec::new(), keys: BTreeMap::new() }
+        Reader { text, problems: Vec::new(), keys: BTreeMap::new(), poll_keys: Vec::new() }
     }
 
     /// The configuration, unless there are problems.
@@ -93,6 +96,11 @@ impl<'t> Reader<'t> {
         if config.servers.is_empty() && self.problems.is_empty() {
             self.problem(0, "no [[server]] is configured".to_owned());
         }
+        for keys in std::mem::take(&mut self.poll_keys) {
+            if let Some((at, message)) = keys.contradiction(config) {
+                self.problem(at, message);
+            }
+        }
         if self.problems.is_empty() {
             let contradictions = vote::contradictions(config).into_iter();
             self.report(contradictions.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
@@ -112,6 +120,7 @@ impl<'t> Reader<'t> {
         };
         match value.get_ref() {
             DeValue::Table(entries) => {
+                self.note_poll_keys(entries);
                 for (key, value) in entries {
                     self.apply(key.span().start, key.get_ref(), value, &mut |name, text| set(&mut config, name, text));
                 }
@@ -172,6 +181,7 @@ impl<'t> Reader<'t> {
             source: source.clone(),
             estimator: estimator.clone(),
         };
+        self.note_poll_keys(entries);
         for (key, value) in entries {
             self.apply(key.span().start, key.get_ref(), value, &mut |name, text| server.set(name, text));
         }
@@ -186,10 +196,16 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        if let Some(message) = vote::contradiction(&server) {
+        for message in [vote::contradiction(&server), polls::contradiction(&server)].into_iter().flatten() {
             self.problem(entry.span().start, message);
         }
         Some(server)
+    }
+
+    fn note_poll_keys(&mut self, entries: &Table<'_>) {
+        let mut keys = PollKeys::default();
+        entries.iter().for_each(|(key, _)| keys.note(key.get_ref(), key.span().start));
+        self.poll_keys.push(keys);
     }
 
     fn apply(

@@ -100,6 +100,7 @@ fn describe_clock(text: &mut Exposition, status: &StatusReport) {
     text.of_daemon(&metrics::RATE, clock.map(|clock| clock.rate_ppm));
     text.of_daemon(&metrics::RATE_BOUND, clock.map(|clock| clock.rate_bound_ppm));
     text.of_daemon(&metrics::COUNTER_EPOCH, Some(status.counter.epoch as f64));
+    text.of_daemon(&metrics::KEEP_UNCERTAINTY, status.keep_uncertainty_s);
     text.of_daemon(&metrics::UPTIME, Some(status.uptime_s));
 }
 
@@ -113,6 +114,8 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.of_sources(&metrics::SOURCE_MISSES, sources, |s| s.vote.misses_s);
     text.of_sources(&metrics::SOURCE_HEARD, sources, |s| s.vote.heard_s);
     text.of_sources(&metrics::SOURCE_REACHABLE, sources, |s| Some(f64::from(s.state == SourceState::Reachable)));
+    text.of_sources(&metrics::SOURCE_POLL, sources, |s| Some(s.poll_s));
+    text.of_sources(&metrics::SOURCE_WANDER, sources, |s| s.wander_ppm);
     text.of_sources(&metrics::SOURCE_STRATUM, sources, |s| s.stratum.map(f64::from));
     text.of_sources(&metrics::SOURCE_ROOT_DISTANCE, sources, |s| s.root_distance_s);
     text.of_sources(&metrics::SOURCE_FLOOR, sources, |s| s.floor_s);
@@ -180,7 +183,14 @@ mod tests {
             leap: None,
         };
         let vote = Some(VoteReport::default());
-        StatusReport { clock: Some(clock), quorum: Some(QuorumReport::Majority), vote, ..Idle.status() }
+        let keep_uncertainty_s = Some(2e-6);
+        StatusReport {
+            clock: Some(clock),
+            keep_uncertainty_s,
+            quorum: Some(QuorumReport::Majority),
+            vote,
+            ..Idle.status()
+        }
     }
 
     #[test]

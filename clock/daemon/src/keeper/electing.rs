@@ -174,7 +174,7 @@ impl Election {
                 result.and_then(|result| result.beliefs.get(position)).map_or(BeliefReport::Undecided, reported);
             let gap = result.map(|result| result.believed.gap(&voter.claimed));
             if let Some(place) = self.standings.get_mut(voter.server) {
-                *place = Standing { belief, misses: gap.filter(|gap| *gap > Span::ZERO) };
+                *place = Standing { belief, misses: gap.filter(|gap| *gap > Span::ZERO), is_suspect: false };
             }
         }
     }
@@ -325,9 +325,11 @@ impl Keeper<'_> {
     }
 
     fn log_election(&mut self) {
-        let servers = self.peers.iter().enumerate();
-        let standings =
-            servers.map(|(server, peer)| (peer.name().to_owned(), self.election.standing(server))).collect();
+        let standing = |(server, peer): (usize, &Peer)| {
+            let is_suspect = self.member(server).is_some_and(|member| member.is_suspect);
+            (peer.name().to_owned(), Standing { is_suspect, ..self.election.standing(server) })
+        };
+        let standings = self.peers.iter().enumerate().map(standing).collect();
         let selected = self.selected_peer().map(|peer| peer.name().to_owned());
         let Election { quorum, is_outside, .. } = self.election;
         let has_clock = self.election.agreed.is_some();

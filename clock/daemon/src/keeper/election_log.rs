@@ -4,7 +4,7 @@
 use crate::journal::{Entry, Journal, Weight};
 use ffclock_control::protocol::{BeliefReport, QuorumReport};
 use ffclock_units::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a server stands to the vote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub(super) struct Standing {
     pub(super) belief: BeliefReport,
     /// How far its interval misses what the believed servers share; `None` where it meets it.
     pub(super) misses: Option<Span>,
+    /// Whether the common clock suspects it.
+    pub(super) is_suspect: bool,
 }
 
 /// How a vote ended.
@@ -36,6 +38,8 @@ pub(super) struct ElectionLog {
     is_outside: bool,
     /// The servers that were logged as falsetickers or as undecided.
     doubted: BTreeMap<String, BeliefReport>,
+    /// The servers that were logged as suspect.
+    suspects: BTreeSet<String>,
 }
 
 impl ElectionLog {
@@ -44,9 +48,11 @@ impl ElectionLog {
         if outcome.quorum == QuorumReport::Majority {
             for (name, standing) in &outcome.standings {
                 self.follow_belief(journal, name, *standing);
+                self.follow_suspicion(journal, name, *standing);
             }
         }
         self.doubted.retain(|name, _| outcome.standings.contains_key(name));
+        self.suspects.retain(|name| outcome.standings.contains_key(name));
         self.follow_quorum(journal, &outcome);
         let Some(name) = &outcome.selected else { return };
         if Some(name) != self.selected.as_ref() {
@@ -92,7 +98,30 @@ impl ElectionLog {
         }
     }
 
-    fn follow_belief(&mut self, journal: &mut Journal, name: &str, Standing { belief, misses }: Standing) {
+    /// A suspect that the vote no longer believes is logged as what the vote calls it.
+    fn follow_suspicion(&mut self, journal: &mut Journal, name: &str, standing: Standing) {
+        let was_suspect = self.suspects.contains(name);
+        if standing.belief != BeliefReport::Truechimer {
+            self.suspects.remove(name);
+            return;
+        }
+        let (weight, kind) = if standing.is_suspect {
+            (Weight::Warning, "suspect: its path and its claim do not explain its time: it has no weight")
+        } else {
+            (Weight::Notice, "no longer suspect: its path and its claim explain its time")
+        };
+        let entry = Entry { weight, source: Some(name), kind, detail: "" };
+        if standing.is_suspect == was_suspect || !journal.log_state(&entry) {
+            return;
+        }
+        if standing.is_suspect {
+            self.suspects.insert(name.to_owned());
+        } else {
+            self.suspects.remove(name);
+        }
+    }
+
+    fn follow_belief(&mut self, journal: &mut Journal, name: &str, Standing { belief, misses, .. }: Standing) {
         let logged = self.doubted.get(name).copied();
         let (weight, kind) = match belief {
             BeliefReport::Falseticker => (Weight::Warning, "falseticker: its time contradicts the majority's"),
@@ -111,5 +140,67 @@ impl ElectionLog {
         } else {
             self.doubted.insert(name.to_owned(), belief);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::{Moment, Mono};
+
+    const SUSPECT: Standing = Standing { belief: BeliefReport::Truechimer, misses: None, is_suspect: true };
+    const BELIEVED: Standing = Standing { is_suspect: false, ..SUSPECT };
+    const FALSE: Standing = Standing { belief: BeliefReport::Falseticker, ..BELIEVED };
+
+    /// A log and a journal at a second since the start.
+    struct Play(ElectionLog, Journal);
+
+    impl Play {
+        fn new() -> Self {
+            Play(ElectionLog::default(), Journal::new(at(0)))
+        }
+
+        /// The vote of this second; then all events so far about servers, without those about the published one.
+        fn vote(&mut self, second: i64, standings: [Standing; 3]) -> Vec<String> {
+            let Play(log, journal) = self;
+            journal.set_now(at(second));
+            let standings = ["a", "b", "c"].map(str::to_owned).into_iter().zip(standings).collect();
+            let (quorum, selected) = (QuorumReport::Majority, Some("a".to_owned()));
+            log.follow(journal, ElectionOutcome { quorum, selected, standings, is_outside: false, has_clock: true });
+            let told = journal.latest().into_iter().filter(|event| event.text != "published from now on");
+            told.map(|event| {
+                let word = event.text.split(':').next().unwrap_or_default().to_owned();
+                format!("{} {word}", event.source.unwrap_or_default())
+            })
+            .collect()
+        }
+    }
+
+    fn at(second: i64) -> Moment<Mono> {
+        Moment::from_origin(Span::from_secs(second))
+    }
+
+    #[test]
+    fn every_server_has_its_own_events_within_a_minute() {
+        let mut play = Play::new();
+        play.vote(0, [BELIEVED; 3]);
+        play.vote(1, [BELIEVED, SUSPECT, BELIEVED]);
+        let told = play.vote(2, [BELIEVED, SUSPECT, SUSPECT]);
+        assert_eq!(told, ["b suspect", "c suspect"]);
+        let told = play.vote(3, [BELIEVED, BELIEVED, SUSPECT]);
+        assert_eq!(told, ["b suspect", "c suspect", "b no longer suspect"]);
+        let told = play.vote(4, [BELIEVED, FALSE, FALSE]);
+        assert_eq!(told[3..], ["b falseticker", "c falseticker"], "and not: no longer suspect");
+    }
+
+    #[test]
+    fn the_last_word_about_a_suspect_is_true_although_it_waits() {
+        let mut play = Play::new();
+        for second in 0..20 {
+            play.vote(second, [BELIEVED, if second % 2 == 0 { SUSPECT } else { BELIEVED }, BELIEVED]);
+        }
+        assert_eq!(play.vote(20, [BELIEVED, SUSPECT, BELIEVED]), ["b suspect", "b no longer suspect"]);
+        assert_eq!(play.vote(61, [BELIEVED, SUSPECT, BELIEVED]).last().unwrap(), "b suspect");
+        assert_eq!(play.vote(100, [BELIEVED; 3]).last().unwrap(), "b no longer suspect");
     }
 }

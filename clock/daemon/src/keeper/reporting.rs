@@ -10,7 +10,7 @@ use ffclock_control::protocol::{BeliefReport, ClockReport, CounterReport, Source
 use ffclock_control::why;
 use ffclock_counter::read_narrowest;
 use ffclock_sys::StampQuality;
-use ffclock_units::Span;
+use ffclock_units::{Span, StandardUncertainty};
 
 /// The number of brackets tried when the system clock is compared.
 const TRIES: usize = 8;
@@ -63,7 +63,7 @@ impl Keeper<'_> {
 
     /// How a server stands to the vote.
     fn report_vote(&self, server: usize, report: &mut SourceReport) {
-        let Standing { belief, misses } = self.election.standing(server);
+        let Standing { belief, misses, .. } = self.election.standing(server);
         report.belief = if report.vote.no_select { BeliefReport::NoSelect } else { belief };
         report.vote.misses_s = misses.map(Span::as_seconds);
         if let Some(member) = self.member(server) {
@@ -136,6 +136,7 @@ impl Reporter for Keeper<'_> {
             stamps: self.stamps_report(),
             page: self.config.page.to_string(),
             clock: self.clock_report(),
+            keep_uncertainty_s: self.polling.kept().map(StandardUncertainty::as_seconds),
             selected: self.selected_peer().map(|peer| peer.name().to_owned()),
             quorum: Some(self.election.quorum()),
             sources: self.source_reports(&vote),

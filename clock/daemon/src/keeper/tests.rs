@@ -2,6 +2,7 @@
 //! that change.
 
 mod log_and_record;
+mod polling;
 #[path = "../../tests/common/server.rs"]
 mod server;
 mod voting;
@@ -15,7 +16,6 @@ use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
     Choice, Chosen, CounterId, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,
 };
-use ffclock_estimator::RateMemory;
 use ffclock_freebsd::{KernelEstimate, KernelStatus};
 use ffclock_page::ReadError;
 use ffclock_sys::{Interest, SharedPageReader};
@@ -254,7 +254,7 @@ fn has_event(status: &StatusReport, text: &str) -> bool {
 fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
     let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
     let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];
-    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
+    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0), wander: None });
     let mut case = Case::start_remembering(name, servers, "counter = \"tsc\"", memory);
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
     assert!(case.keeper.peers[0].memory().is_some(), "the rate was remembered");
@@ -712,7 +712,7 @@ fn other_options_make_another_estimator_that_knows_the_rate() {
     let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
     let truth = Truth::beginning_now(CounterId::CPU);
     let servers = vec![TestServer::start("127.0.0.1:0", truth)];
-    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
+    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0), wander: None });
     let mut case = Case::start_remembering("options", servers, "counter = \"tsc\"", memory);
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
     // As if the way to the server were 20 ms longer than the way back: the clock moves by half of that.
@@ -733,7 +733,7 @@ fn other_options_make_another_estimator_that_knows_the_rate() {
 fn another_algorithm_begins_with_the_rate_that_is_known() {
     let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
     let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];
-    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
+    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0), wander: None });
     let mut case = Case::start_remembering("algorithm", servers, "counter = \"tsc\"", memory);
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
     assert_eq!(estimator(&before), (Algorithm::Learned, Agreement::TooLittleData));

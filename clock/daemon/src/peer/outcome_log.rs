@@ -35,6 +35,7 @@ impl Peer {
     }
 
     fn log_contradiction(&mut self, kind: &'static str, context: &mut Context) {
+        context.is_upset |= self.reported.disbelieved == 0;
         self.reported.disbelieved += 1;
         if !self.reported.is_contradiction {
             let entry = Entry { weight: Weight::Warning, source: Some(&self.name), kind, detail: "" };

@@ -30,7 +30,7 @@ impl Peer {
             agreement: summary.agreement,
             wander_ppm: Some(summary.wander.as_ppm()),
             poll_s: self.source.poll_interval().as_seconds(),
-            slowed: self.source.poll_interval() > self.source.config().poll,
+            slowed: self.source.is_slowed(),
             stratum: self.last.server.map(|server| server.identity.stratum),
             root_distance_s: self.last.server.map(|server| server.root_distance.as_seconds()),
             sent: statistics.sent,

@@ -1,7 +1,7 @@
 //! Properties under any bytes and any sequence of calls.
 
 use crate::script::{self, Script, stamp_at};
-use ffclock_source::{Event, Nonce, SourceConfig, Ticket};
+use ffclock_source::{Event, Nonce, PollPlace, SourceConfig, Ticket};
 use ffclock_units::{Bound, Moment, Mono, Span, Stamp};
 use ffclock_wire::{NtpTimestamp, Packet};
 use proptest::prelude::*;
@@ -24,6 +24,10 @@ enum Call {
     Retarget,
     /// Poll [ms], burst count, reply timeout [ms].
     Reconfigure(i64, u32, i64),
+    /// Poll [ms]; none returns to the configured one.
+    ChoosePoll(Option<i64>),
+    /// Number, and of how many.
+    SetPlace(u32, u32),
     Kiss([u8; 4]),
 }
 
@@ -39,6 +43,8 @@ fn any_call() -> impl Strategy<Value = Call> {
         1 => Just(Call::Retarget),
         1 => (-1000i64..2_000_000, any::<u32>(), -1000i64..20_000)
             .prop_map(|(poll, burst, timeout)| Call::Reconfigure(poll, burst, timeout)),
+        1 => proptest::option::of(-1000i64..2_000_000).prop_map(Call::ChoosePoll),
+        1 => (any::<u32>(), prop_oneof![0u32..17, any::<u32>()]).prop_map(|(number, of)| Call::SetPlace(number, of)),
         1 => prop_oneof![Just(*b"RATE"), Just(*b"DENY"), Just(*b"RSTR"), any::<[u8; 4]>()].prop_map(Call::Kiss),
     ]
 }
@@ -77,6 +83,8 @@ impl Play {
                 let rest = SourceConfig::default();
                 self.script.source.reconfigure(SourceConfig { poll, burst_count: *burst_count, reply_timeout, ..rest });
             }
+            Call::ChoosePoll(poll) => self.script.source.choose_poll(poll.map(Span::from_millis)),
+            Call::SetPlace(number, of) => self.script.source.set_place(PollPlace::new(*number, *of)),
             Call::Kiss(letters) => {
                 let healthy = std::mem::replace(&mut self.script.server, script::refusal(*letters));
                 self.reply(0, 0, 0);

@@ -1,7 +1,7 @@
 //! Scripted dialogues with a virtual server: when requests leave, and which replies become exchanges.
 
 use crate::script::{HOLD, Script, TAI_MINUS_UTC, WAY, exchanges, healthy, refusal, stamp_at};
-use ffclock_source::{Event, Reachability, Rejection, SourceConfig};
+use ffclock_source::{Event, PollPlace, Reachability, Rejection, SourceConfig};
 use ffclock_units::{Bound, Leap, LeapAnnouncement, LeapTable, Moment, ServerIdentity, Span, Tai};
 use ffclock_wire::{KissCode, LeapIndicator, LogSeconds, Mode, NtpTimestamp, PACKET_BYTES_MAX};
 
@@ -384,6 +384,95 @@ fn rate_slows_down_until_another_poll_is_configured() {
     script.source.reconfigure(SourceConfig { poll: Span::from_secs(20), ..SourceConfig::default() });
     assert_eq!(script.source.poll_interval(), Span::from_secs(20));
     assert_eq!(script.source.statistics().kissed, 8);
+}
+
+/// The range of the tests of chosen polls: 16 s to 512 s.
+fn adaptive() -> Script {
+    let mut script =
+        Script::with(SourceConfig { burst_count: 0, poll_max: Span::from_secs(512), ..Default::default() });
+    script.round();
+    script.events();
+    script
+}
+
+#[test]
+fn a_chosen_poll_counts_from_the_last_request_and_keeps_its_range() {
+    let mut script = adaptive();
+    let first = script.now;
+    for (wanted, chosen) in [(100, 100), (110, 100), (90, 90), (1, 16), (19, 16), (20, 20), (500, 500), (512, 512)] {
+        script.source.choose_poll(Some(Span::from_secs(wanted)));
+        assert_eq!(script.source.poll_interval(), Span::from_secs(chosen), "{wanted} s");
+    }
+    script.source.choose_poll(Some(Span::from_secs(64)));
+    assert!((script.round().at - first - Span::from_secs(64)).abs() < Span::from_millis(1));
+    script.source.retarget(script.now);
+    script.round();
+    assert_eq!(script.source.poll_interval(), Span::from_secs(64), "another address is no other choice");
+    script.source.choose_poll(None);
+    assert_eq!(script.source.poll_interval(), Span::from_secs(16), "as configured");
+}
+
+/// RFC 5905, section 7.4: RATE asks for a slower poll, whatever the poll is chosen by.
+#[test]
+fn rate_is_obeyed_whatever_poll_is_chosen() {
+    let mut script = adaptive();
+    script.source.choose_poll(Some(Span::from_secs(64)));
+    script.server = refusal(*b"RATE");
+    let refused = script.round().at;
+    assert_eq!(script.events(), [Event::Kissed(KissCode::RATE)]);
+    assert!(script.source.is_slowed());
+    for wanted in [16, 64, 100] {
+        script.source.choose_poll(Some(Span::from_secs(wanted)));
+        assert_eq!(script.source.poll_interval(), Span::from_secs(128));
+    }
+    script.server = healthy();
+    assert_eq!(script.round().at - refused, Span::from_secs(128), "a failure is no reason to ask sooner");
+    script.source.choose_poll(Some(Span::from_secs(256)));
+    assert_eq!((script.source.poll_interval(), script.source.is_slowed()), (Span::from_secs(256), false));
+    let range = SourceConfig { poll_min: Span::from_secs(32), ..SourceConfig::default() };
+    script.source.reconfigure(range);
+    script.source.choose_poll(Some(Span::from_secs(1)));
+    assert_eq!(script.source.poll_interval(), Span::from_secs(32), "another range lifts it");
+}
+
+#[test]
+fn a_lost_request_of_a_long_poll_is_repeated_soon_and_a_dead_server_is_asked_least() {
+    let mut script = adaptive();
+    script.source.choose_poll(Some(Span::from_secs(256)));
+    let asked = script.ask().at;
+    let mut last = asked;
+    for _ in 0..7 {
+        let again = script.ask().at;
+        assert_eq!(again - last, Span::from_secs(16));
+        last = again;
+    }
+    assert!(script.reach_deadline().is_none());
+    assert_eq!(script.events().last(), Some(&Event::Unreachable));
+    assert_eq!(script.ask().at - last, Span::from_secs(512));
+    let events = script.round_with(|_| {});
+    assert!(events.contains(&Event::Reachable), "{events:?}");
+    assert_eq!(script.source.poll_interval(), Span::from_secs(256), "the chosen poll again");
+}
+
+#[test]
+fn several_servers_are_asked_in_turn() {
+    let of = 3;
+    let mut scripts: Vec<Script> = (0..of).map(|_| Script::begin()).collect();
+    for (number, script) in scripts.iter_mut().enumerate() {
+        script.source.set_place(PollPlace::new(number as u32, of));
+        (0..14).for_each(|_| _ = script.round());
+    }
+    let mut times: Vec<Vec<f64>> = Vec::new();
+    for script in &mut scripts {
+        let asked = (0..3).map(|_| script.round().at);
+        times.push(asked.map(|at| at.since_origin().as_seconds()).collect());
+    }
+    assert!(times.iter().flat_map(|times| times.windows(2)).all(|pair| (pair[1] - pair[0] - 16.0).abs() < 1e-3));
+    let mut places: Vec<f64> = times.iter().map(|times| times[0].rem_euclid(16.0)).collect();
+    places.sort_by(f64::total_cmp);
+    for (one, other, apart) in [(0, 1, 5.3), (1, 2, 5.3)] {
+        assert!((places[other] - places[one] - apart).abs() < 1.4, "{places:?}");
+    }
 }
 
 #[test]

@@ -161,6 +161,21 @@ fn of_option(key: &str, option: &str, value: &str) -> Sense {
     SourceConfig::default().set(option, value).or_else(|error| refused(key, error))
 }
 
+/// Polls that are chosen, and where: there is only one range for all servers.
+fn of_chosen_polls(scenario: &Scenario) -> Sense {
+    of_option("poll_min", "poll_min", &scenario.poll_min.0.to_string())?;
+    of_option("poll_max", "poll_max", &scenario.poll_max.0.to_string())?;
+    if scenario.poll_min > scenario.poll_max {
+        return refused("poll_min", format_args!("{} is longer than `poll_max`", scenario.poll_min.0));
+    }
+    let Some(keep) = scenario.keep_uncertainty else { return Ok(()) };
+    above_zero("keep_uncertainty", keep)?;
+    match scenario.servers.iter().position(|entry| entry.poll.is_some()) {
+        Some(index) => refused(&format!("server[{index}].poll"), "`keep_uncertainty` chooses the polls"),
+        None => Ok(()),
+    }
+}
+
 fn of_times(scenario: &Scenario) -> Sense {
     above_zero("duration", scenario.duration)?;
     not_negative("from", scenario.from)?;
@@ -172,6 +187,7 @@ fn of_times(scenario: &Scenario) -> Sense {
         );
     }
     of_poll("poll", scenario.poll)?;
+    of_chosen_polls(scenario)?;
     of_option("burst", "burst_count", &scenario.burst.to_string())?;
     for (name, [begin, end]) in &scenario.windows {
         if end <= begin {

@@ -34,6 +34,14 @@ pub struct Scenario {
     /// Time between two requests.
     #[serde(default = "Scenario::default_poll")]
     pub poll: Length,
+    /// The uncertainty that polls are chosen to keep; `poll` then only says how often the clocks are read.
+    pub keep_uncertainty: Option<Length>,
+    /// The shortest poll that is chosen.
+    #[serde(default = "Scenario::default_poll")]
+    pub poll_min: Length,
+    /// The longest one.
+    #[serde(default = "Scenario::default_poll_max")]
+    pub poll_max: Length,
     /// Requests in the burst at the start.
     #[serde(default = "Scenario::default_burst")]
     pub burst: u32,
@@ -75,6 +83,9 @@ impl Scenario {
     }
     fn default_poll() -> Length {
         seconds(16)
+    }
+    fn default_poll_max() -> Length {
+        seconds(1024)
     }
     fn default_burst() -> u32 {
         8

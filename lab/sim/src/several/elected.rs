@@ -36,6 +36,8 @@ pub(crate) struct Elected {
     agreed: Option<Estimate>,
     published: Option<Estimate>,
     voted: Option<Counter>,
+    /// Whether an exchange showed a change that the clock has yet to learn.
+    is_upset: bool,
 }
 
 impl Elected {
@@ -48,7 +50,21 @@ impl Elected {
             credence: Credence::Unknown,
         };
         let electors = (0..servers).map(elector).collect();
-        Elected { electors, nominal, begin: None, selected: None, agreed: None, published: None, voted: None }
+        Elected {
+            electors,
+            nominal,
+            begin: None,
+            selected: None,
+            agreed: None,
+            published: None,
+            voted: None,
+            is_upset: false,
+        }
+    }
+
+    /// Whether an exchange since the last call showed a change that the clock has yet to learn.
+    pub(super) fn take_upset(&mut self) -> bool {
+        std::mem::take(&mut self.is_upset)
     }
 
     /// Whether a majority has ever agreed.
@@ -142,6 +158,7 @@ impl MultiServerClock for Elected {
     fn take(&mut self, server: usize, exchange: &Exchange) {
         let Some(elector) = self.electors.get_mut(server) else { return };
         let outcome = elector.estimator.update(exchange);
+        self.is_upset |= outcome.events.is_upset();
         if !matches!(outcome.verdict, Verdict::Rejected(_)) {
             self.vote(exchange.received.counter);
         }

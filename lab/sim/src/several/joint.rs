@@ -8,13 +8,26 @@ use ffclock_units::{Bound, Counter, Estimate, Exchange, Period};
 pub(crate) struct Joint {
     elected: Elected,
     ensemble: Ensemble,
+    /// Whether the common filter found a change.
+    is_upset: bool,
 }
 
 impl Joint {
     /// A clock of this many servers, none of which has answered.
     pub(crate) fn new(learned: &LearnedConfig, nominal: Period, servers: usize) -> Self {
         let ensemble = Ensemble::new(learned.clone(), &ClassicConfig::default(), nominal, servers);
-        Joint { elected: Elected::new(learned, nominal, servers), ensemble }
+        Joint { elected: Elected::new(learned, nominal, servers), ensemble, is_upset: false }
+    }
+
+    /// How each server stands: what the vote says of it, whether it is suspect, and its weight.
+    pub(crate) fn standings(&self) -> Vec<(Credence, bool, f64)> {
+        let members = self.ensemble.members().iter().enumerate();
+        members.map(|(server, member)| (self.elected.credence(server), member.is_suspect, member.weight)).collect()
+    }
+
+    /// Whether an exchange since the last call showed a change that the clock has yet to learn.
+    pub(crate) fn take_upset(&mut self) -> bool {
+        self.elected.take_upset() | std::mem::take(&mut self.is_upset)
     }
 
     /// Lets the common filter know what the vote says. Before the first vote all are believed.
@@ -41,7 +54,7 @@ impl MultiServerClock for Joint {
     fn take(&mut self, server: usize, exchange: &Exchange) {
         self.elected.take(server, exchange);
         if let Some(own) = self.elected.estimator(server) {
-            self.ensemble.update(server, exchange, own);
+            self.is_upset |= self.ensemble.update(server, exchange, own).events.is_upset();
         }
         self.believe();
     }

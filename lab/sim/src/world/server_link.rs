@@ -4,7 +4,7 @@ use super::{begin, mono};
 use crate::path::Path;
 use crate::scenario::{Scenario, ServerEntry, stream};
 use crate::server::{Server, label};
-use ffclock_source::{Source, SourceConfig};
+use ffclock_source::{PollPlace, Source, SourceConfig};
 use ffclock_units::{Counter, Direction, LeapTable, Span};
 
 pub(super) struct ServerLink {
@@ -19,6 +19,8 @@ pub(super) struct ServerLink {
     /// The latest request: its stamp, and when it was on the wire.
     pub(super) sent: Option<(Counter, Span)>,
     config: SourceConfig,
+    /// Its place in polls that are chosen; fixed ones begin with its phase.
+    place: PollPlace,
     phase: Span,
     pub(super) joins: Span,
     pub(super) leaves: Option<Span>,
@@ -45,7 +47,14 @@ impl ServerLink {
             source: None,
             announced_timeout: None,
             sent: None,
-            config: SourceConfig { poll, burst_count: scenario.burst, ..SourceConfig::default() },
+            config: SourceConfig {
+                poll,
+                poll_min: scenario.poll_min.0,
+                poll_max: scenario.poll_max.0,
+                burst_count: scenario.burst,
+                ..SourceConfig::default()
+            },
+            place: PollPlace::new(index as u32, scenario.each_server().len() as u32),
             phase: scenario.phase(index),
             joins: entry.joins.0,
             leaves: entry.leaves.map(|leaves| leaves.0),
@@ -60,6 +69,14 @@ impl ServerLink {
         let first = now + self.phase;
         let pivot = label(LeapTable::built_in().utc_from_tai(begin() + first));
         self.source = Some(Source::new(self.config.clone(), LeapTable::built_in(), pivot, mono(first)));
+    }
+
+    /// Asks the server at this poll.
+    pub(super) fn choose_poll(&mut self, wanted: Span) {
+        if let Some(source) = &mut self.source {
+            source.set_place(self.place);
+            source.choose_poll(Some(wanted));
+        }
     }
 
     /// Ends the conversation.
