@@ -110,7 +110,7 @@ fn watch_writes_lines_where_there_is_no_terminal() {
     let out = place.run(&["watch", "--count", "2", "--interval", "10 ms"]).well();
     assert_eq!(out.lines().count(), 2);
     for part in
-        ["  offset ", "  bound 812.", "  uncertainty 14", "  rate -12.5 ppm", "  floor 1.52 ms", "  synchronised"]
+        ["  offset ", "  bound 812.", "  uncertainty 14", "  noise 9", "  rate -12.5 ppm", "  floor 1.52 ms", "  synchronised"]
     {
         assert!(out.contains(part), "{part}: {out}");
     }

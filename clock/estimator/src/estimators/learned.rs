@@ -1,6 +1,7 @@
 //! The learned estimator: the guard with the learned filter behind it, and the classic filter as a second opinion.
 
 use super::guarded::{Guarded, Judged};
+use super::prior::{ServerPrior, combined};
 use crate::bank::Densities;
 use crate::bank::group::{Begin, Evident};
 use crate::frame::Point;
@@ -29,7 +30,6 @@ pub struct Learned {
     revisions: Revisions,
     /// The last exchange.
     last: Outcome,
-    claim: f64,
     entry: Entry,
 }
 
@@ -44,7 +44,6 @@ impl Learned {
             disagrees: false,
             revisions: Revisions::default(),
             last: Outcome::rejected(Rejection::OutOfOrder),
-            claim: 0.0,
             entry: Entry::First,
         }
     }
@@ -75,9 +74,9 @@ impl Learned {
         self.guarded.guard.nominal()
     }
 
-    /// What the server last claimed of its own largest error, s.
-    pub(crate) fn claim(&self) -> f64 {
-        self.claim
+    /// What is assumed of the server's time beyond what its exchanges show.
+    pub(crate) fn server_prior(&self) -> ServerPrior {
+        self.guarded.server_prior()
     }
 
     /// What happened with the last exchange.
@@ -87,7 +86,7 @@ impl Learned {
 
     /// The last exchange, for a filter of several servers.
     pub(crate) fn input<'a>(&'a self, server: usize, exchange: &'a Exchange, evident: Evident) -> Input<'a> {
-        let Guarded { guard, classic } = &self.guarded;
+        let Guarded { guard, classic, .. } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
         Input { server, exchange, evident, guard, entry: self.entry, fallback_rate }
     }
@@ -109,7 +108,7 @@ impl Learned {
         };
         let Some(entry) = judged.entry_without_suspicion() else { return judged.outcome };
         self.entry = entry;
-        let Guarded { guard, classic } = &self.guarded;
+        let Guarded { guard, classic, .. } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
         let input = Input { server: 0, exchange, evident: Evident::All, guard, entry, fallback_rate };
         let Measured { mut events, offset, revisions, doubts_proof } = self.filter.measure(&input);
@@ -148,11 +147,13 @@ impl Learned {
         let guard = &self.guarded.guard;
         let bound = guard.bound_of(state.counter, state.time);
         let bound_growth = guard.growth(state.rate);
+        let systematic = self.server_prior().deviation(self.filter.floor(0));
         Estimate {
             counter: state.counter,
             time: state.time,
             period: guard.period_at(state.rate),
-            uncertainty: StandardUncertainty::from_seconds(state.uncertainty).at_most(bound),
+            uncertainty: combined(state.noise, systematic).at_most(bound),
+            noise: StandardUncertainty::from_seconds(state.noise).at_most(bound),
             uncertainty_growth: GrowthRate::of(Rate::from_fraction(state.growth)).min(bound_growth),
             bound,
             bound_growth,
@@ -175,10 +176,11 @@ impl Learned {
     }
 }
 
-/// Whether the learned state and the classic estimate are further apart than their uncertainties explain.
+/// Whether the learned state and the classic estimate are further apart than their noise explains: what no exchange
+/// shows is common to both.
 fn disagree(state: &State, other: &Estimate) -> bool {
     let apart = (state.time - other.at(state.counter).time).as_seconds().abs();
-    let joint = StandardUncertainty::from_seconds(state.uncertainty).as_seconds() + other.uncertainty.as_seconds();
+    let joint = StandardUncertainty::from_seconds(state.noise).as_seconds() + other.noise.as_seconds();
     !state.is_young && apart > DISAGREEMENT * joint
 }
 
@@ -190,7 +192,7 @@ impl Estimator for Learned {
         let is_used_after_all = outcome.verdict != judged.outcome.verdict;
         let contradicted = if is_used_after_all { 0 } else { judged.contradicted };
         self.guarded.guard.count(&outcome, contradicted);
-        (self.last, self.claim) = (outcome, exchange.server.root_distance.as_seconds());
+        self.last = outcome;
         outcome
     }
 
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_whose_uncertainty_grows_by_more_than_1_ppm_is_warming_up() {
+    fn a_clock_whose_noise_grows_by_more_than_1_ppm_is_warming_up() {
         let (learned, state) = settled();
         for (ppm, status) in [(0.9, Status::Synchronised), (1.1, Status::WarmingUp)] {
             assert_eq!(learned.status(&State { growth: ppm * 1e-6, ..state }), status);
@@ -261,7 +263,7 @@ mod tests {
     fn the_filters_disagree_beyond_three_joint_uncertainties() {
         let (learned, state) = settled();
         let other = learned.guarded.estimate().unwrap();
-        let joint = state.uncertainty + other.uncertainty.as_seconds();
+        let joint = state.noise + other.noise.as_seconds();
         for (times, disagrees) in [(2.9, false), (3.1, true)] {
             let time = other.at(state.counter).time + Span::from_seconds(times * joint);
             assert_eq!(disagree(&State { time, ..state }, &other), disagrees, "{times}");
