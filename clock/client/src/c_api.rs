@@ -219,8 +219,7 @@ pub unsafe extern "C" fn ffclock_at(clock: *const CClock, stamp: *const CStamp, 
 pub unsafe extern "C" fn ffclock_noise_at(clock: *const CClock, stamp: *const CStamp, noise_ns: *mut u64) -> ErrorCode {
     // SAFETY: the caller passes a stamp.
     let stamp = unsafe { stamp.as_ref() };
-    let noise =
-        |clock: &Clock| Ok(nanos_with_rounding(clock.time_of(Stamp::try_from(stamp)?)?.noise.as_nanos_up()));
+    let noise = |clock: &Clock| Ok(nanos_with_rounding(clock.time_of(Stamp::try_from(stamp)?)?.noise.as_nanos_up()));
     // SAFETY: the caller passes an open clock and a place for the result.
     unsafe { answer(clock, noise_ns, noise) }
 }

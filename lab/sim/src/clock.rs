@@ -148,7 +148,8 @@ impl Timekeeper for FeedForward {
     fn read(&mut self, counter: Counter) -> Option<Read> {
         let estimate = self.clock.publish()?;
         let TaiReading { time, uncertainty, noise, bound, .. } = estimate.at(counter);
-        let claims = ReadingClaims { bound, strict: None, uncertainty, noise, difference_period: estimate.difference_period };
+        let claims =
+            ReadingClaims { bound, strict: None, uncertainty, noise, difference_period: estimate.difference_period };
         Some(Read { time, claims: Some(claims) })
     }
 }

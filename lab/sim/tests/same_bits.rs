@@ -50,7 +50,8 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
 fn shown(track: &ReplayTrack, counter: Counter) -> Option<Shown> {
     let estimate = track.published()?;
     let TaiReading { time, uncertainty, noise, bound, .. } = estimate.at(counter);
-    let claims = ReadingClaims { bound, strict: None, uncertainty, noise, difference_period: estimate.difference_period };
+    let claims =
+        ReadingClaims { bound, strict: None, uncertainty, noise, difference_period: estimate.difference_period };
     Some(Shown { counter, time, claims })
 }
 

@@ -174,11 +174,12 @@ impl Guarded {
         let Slope { rate: long, error: long_error } = self.classic.long_rate();
         let bound = self.guard.bound_of_height(self.classic.height()?);
         let bound_growth = self.guard.growth(rate);
+        let systematic = self.server_prior().deviation(self.classic.floor().as_seconds());
         Some(Estimate {
             counter,
             time,
             period: self.guard.period_at(rate),
-            uncertainty: combined(error, self.server_prior().deviation(self.classic.floor().as_seconds())).at_most(bound),
+            uncertainty: combined(error, systematic).at_most(bound),
             noise: StandardUncertainty::from_seconds(error).at_most(bound),
             uncertainty_growth: GrowthRate::of(Rate::from_fraction(rate_error)).min(bound_growth),
             bound,

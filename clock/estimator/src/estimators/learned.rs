@@ -239,12 +239,16 @@ impl Estimator for Learned {
 mod tests {
     use super::*;
     use crate::learned::tests::exchange;
-    use ffclock_units::Ticks;
+    use ffclock_units::{Bound, Ticks};
 
     /// A clock after a while, and its state.
     fn settled() -> (Learned, State) {
+        settled_with(ClassicConfig::default())
+    }
+
+    fn settled_with(config: ClassicConfig) -> (Learned, State) {
         let nominal = Period::from_hertz(1e9).unwrap();
-        let mut learned = Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, None);
+        let mut learned = Learned::new(LearnedConfig::default(), config, nominal, None);
         (0..400).for_each(|number| _ = learned.update(&exchange(number)));
         let state = learned.filter.state().unwrap();
         assert_eq!(learned.status(&state), Status::Synchronised);
@@ -256,6 +260,22 @@ mod tests {
         let (learned, state) = settled();
         for (ppm, status) in [(0.9, Status::Synchronised), (1.1, Status::WarmingUp)] {
             assert_eq!(learned.status(&State { growth: ppm * 1e-6, ..state }), status);
+        }
+    }
+
+    /// The exchanges have a floor of 280 us, and the server claims no error, which counts for 0.1 us.
+    #[test]
+    fn the_uncertainty_contains_what_the_options_say_of_the_path() {
+        let usual = ClassicConfig::default();
+        let narrow = ClassicConfig { asymmetry_deviation: 0.02, ..usual.clone() };
+        let stated = ClassicConfig { asymmetry_error: Bound::of(Span::from_micros(40)), ..usual.clone() };
+        for (config, expected_us) in [(usual, 14.0), (narrow, 2.8), (stated, 20.0 / 3.0_f64.sqrt())] {
+            let (learned, state) = settled_with(config);
+            let estimate = learned.estimate().unwrap();
+            assert_eq!(estimate.noise, StandardUncertainty::from_seconds(state.noise));
+            let [noise, combined] = [estimate.noise, estimate.uncertainty].map(|one| one.as_seconds() * 1e6);
+            let systematic = (combined * combined - noise * noise - 0.01).sqrt();
+            assert!((systematic / expected_us - 1.0).abs() < 0.02, "{systematic} {expected_us}");
         }
     }
 

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// The columns. Until the next row the clock is `utc_ns` + (N - `counter`) * `period_s`.
-const HEADER: &str = "seq,counter,utc_ns,period_s,uncertainty_s,noise_s,bound_s,floor_s,status,verdict,error_s,error_before_s";
+const HEADER: &str =
+    "seq,counter,utc_ns,period_s,uncertainty_s,noise_s,bound_s,floor_s,status,verdict,error_s,error_before_s";
 
 /// The columns after them where the clock is worked out in retrospect as well.
 const SMOOTHED_HEADER: &str = ",smoothed_utc_ns,smoothed_uncertainty_s,smoothed_error_s";
