@@ -60,6 +60,7 @@ fn publication(input: &mut Unstructured<'_>) -> Result<Publication> {
         time: moment(input)?,
         period: period(input)?,
         uncertainty: StandardUncertainty::of(bound(input)?.as_span()),
+        noise: StandardUncertainty::of(bound(input)?.as_span()),
         uncertainty_growth: growth(input)?,
         bound: bound(input)?,
         bound_growth: growth(input)?,

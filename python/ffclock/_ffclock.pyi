@@ -76,7 +76,11 @@ class Reading:
 
     @property
     def uncertainty_ns(self) -> int:
-        """Standard uncertainty (k = 1), without the constant asymmetry of the path [ns, rounded up]."""
+        """Combined standard uncertainty (k = 1): noise, and what is assumed of path and servers [ns, rounded up]."""
+
+    @property
+    def noise_ns(self) -> int:
+        """The part of the uncertainty that exchanges show [ns, rounded up]."""
 
     @property
     def earliest_ns(self) -> int:

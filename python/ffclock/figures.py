@@ -114,9 +114,10 @@ def table(run: Run) -> list[tuple[str, str]]:
         rows.append(("inside the bound", share_text(inside.share)))
         rows.append(("largest error / bound", f"{number_text(inside.largest_share * 100.0)} %"))
     if samples.error_s is not None and found is not None:
-        likely = containment(samples.error_s - found.median, samples.uncertainty_s)
+        name, noise = samples.scatter
+        likely = containment(samples.error_s - found.median, noise)
         if likely is not None and likely.count:
-            rows.append(("inside median ± uncertainty", f"{number_text(likely.share * 100.0)} %"))
+            rows.append((f"inside median ± {name}", f"{number_text(likely.share * 100.0)} %"))
     return rows
 
 

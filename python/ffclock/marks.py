@@ -53,7 +53,7 @@ class View:
     """Samples that decide the vertical range: after warm-up, so that the first guess does not flatten the rest."""
 
     median: float
-    """The median error while connected [s]: the constant asymmetry that an uncertainty leaves out; 0 if it is not known."""
+    """The median error while connected [s]: the constant asymmetry that the noise leaves out; 0 if it is not known."""
 
     @classmethod
     def of(cls, run: Run) -> View:

@@ -1,8 +1,8 @@
 """The panels of a report, each a function that draws one view of a run on the axes it is given.
 
 The claim and the error get a panel each, because a bound is often fifty times the error that it bounds and one scale would hide one of
-the two. An uncertainty leaves out the constant asymmetry of the path, so it is drawn around the median error, which is what a constant
-asymmetry shifts.
+the two. The noise leaves out the constant asymmetry of the path, so it is drawn around the median error, which is what a constant
+asymmetry shifts; so is an uncertainty that stands alone, of a file from before the two were told apart.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def claim_panel(axes: Axes, view: View) -> None:
     limit = max(view.largest(samples.bound_s), view.largest(samples.error_s), view.largest(samples.uncertainty_s))
     scale = time_scale(limit)
     band(axes, view, samples.bound_s, scale, Look(SKY, "± bound"))
-    band(axes, view, samples.uncertainty_s, scale, Look(ORANGE, "± uncertainty", view.median))
+    middle = view.median if samples.noise_s is None else 0.0
+    band(axes, view, samples.uncertainty_s, scale, Look(ORANGE, "± uncertainty", middle))
     line(axes, view, samples.error_s, scale, Look(BLUE, "error"))
     mark_broken(axes, view, scale)
     inside = containment(samples.error_s, samples.bound_s)
@@ -97,13 +98,14 @@ def _claim_title(inside: Containment | None) -> str:
 
 
 def error_panel(axes: Axes, view: View) -> None:
-    """The error on its own scale, with the uncertainty behind it as far as it fits."""
+    """The error on its own scale, with the noise behind it as far as it fits."""
     samples = view.run.samples
     low, high = _enlarged_range(view)
     scale = time_scale(max(abs(low), abs(high)))
     known = samples.error_s is not None and bool(np.isfinite(samples.error_s).any())
-    around = "± uncertainty around the median" if known else "± uncertainty"
-    band(axes, view, samples.uncertainty_s, scale, Look(ORANGE, around, view.median))
+    name, noise = samples.scatter
+    around = f"± {name} around the median" if known else f"± {name}"
+    band(axes, view, noise, scale, Look(ORANGE, around, view.median))
     line(axes, view, samples.error_s, scale, Look(BLUE, "error"))
     if known:
         axes.axhline(view.median * scale.factor, color=BLACK, linewidth=0.8, linestyle=DASHED, label="median, connected")
@@ -118,11 +120,11 @@ def _beyond(errors: Floats, edges: tuple[float, float]) -> str:
 
 
 def _enlarged_range(view: View) -> tuple[float, float]:
-    """The shown errors without rare excursions, and the uncertainty as long as it leaves the errors a third of the height [s]."""
+    """The shown errors without rare excursions, and the noise as long as it leaves the errors a third of the height [s]."""
     samples = view.run.samples
     errors = samples.error_s[view.shown] if samples.error_s is not None else np.empty(0)
     errors = errors[np.isfinite(errors)]
-    likely = view.largest(samples.uncertainty_s, 90.0)
+    likely = view.largest(samples.scatter[1], 90.0)
     low = high = 0.0
     if errors.size:
         least, low, high, most = (float(edge) for edge in np.percentile(errors, [0.0, 0.5, 99.5, 100.0]))

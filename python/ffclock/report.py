@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _NEEDS: Final = "the report needs allantools, numpy, matplotlib and polars"
 
 _FOOTER: Final = """Error is clock minus truth, positive when the clock is ahead. The bound is the largest error that the clock admits; the
-uncertainty is its standard uncertainty (k = 1) without the constant asymmetry of the path: it is drawn around the median.
+uncertainty is its standard uncertainty (k = 1), and the noise the part of it that leaves out the constant asymmetry of the path: it is
+drawn around the median.
 Connected means synchronised, after warm-up ({warm_up} s) and outside the shaded events, but for congestion and other loads. Deviations
 and MTIE are from allantools, on an even grid of {step}; bars are the 68 % confidence interval for the kind of noise found at each
 averaging time. Made from {source}."""

@@ -32,7 +32,9 @@ class Samples:
     bound_s: Floats | None = None
     """Largest possible error that the clock claimed [s]."""
     uncertainty_s: Floats | None = None
-    """Standard uncertainty (k = 1) that the clock claimed [s]."""
+    """Combined standard uncertainty (k = 1) that the clock claimed [s]."""
+    noise_s: Floats | None = None
+    """The part of it that exchanges show [s]; where it is not known, that is all of the uncertainty."""
     status: Texts | None = None
     """Status in words, in lower case with hyphens."""
     period_s: Floats | None = None
@@ -41,6 +43,11 @@ class Samples:
     """Clock's rate minus the true rate [ppm]."""
     counter_s: Floats | None = None
     """The raw counter at its mean rate over the run, minus the true time, or minus the clock where no truth is known [s]."""
+
+    @property
+    def scatter(self) -> tuple[str, Floats | None]:
+        """What the clock claimed of errors around their median, with its name: the noise [s]."""
+        return ("uncertainty", self.uncertainty_s) if self.noise_s is None else ("noise", self.noise_s)
 
 
 @dataclass(frozen=True)
@@ -162,6 +169,7 @@ def _samples(table: Table) -> Samples:
         error_s=table.floats("error_s"),
         bound_s=table.floats("bound_s"),
         uncertainty_s=table.floats("uncertainty_s"),
+        noise_s=table.floats("noise_s"),
         status=_statuses(table),
         period_s=table.floats("period_s"),
         rate_error_ppm=table.floats("rate_error_ppm"),
@@ -188,6 +196,7 @@ def _replay(table: Table) -> Run:
         error_s=errors,
         bound_s=table.floats("bound_s"),
         uncertainty_s=table.floats("uncertainty_s"),
+        noise_s=table.floats("noise_s"),
         status=_statuses(table),
         period_s=table.floats("period_s"),
         rate_error_ppm=table.floats("rate_error_ppm"),

@@ -21,6 +21,7 @@ _TYPES: Final[dict[str, type[pl.DataType]]] = {
     "error_s": pl.Float64,
     "bound_s": pl.Float64,
     "uncertainty_s": pl.Float64,
+    "noise_s": pl.Float64,
     "counter": pl.UInt64,
     "difference_period_s": pl.Float64,
 }
@@ -138,6 +139,7 @@ def _samples(frame: pl.DataFrame) -> Samples:
         error_s=floats("error_s"),
         bound_s=floats("bound_s"),
         uncertainty_s=floats("uncertainty_s"),
+        noise_s=floats("noise_s"),
         period_s=floats("difference_period_s"),
         counter_s=counter_against(times, counts),
     )

@@ -47,6 +47,8 @@ class Estimate:
     bound_growth: Fraction = Fraction(1, 10**6)
     bound_strict_ns: int | None = None
     uncertainty_ns: int = 1_000
+    noise_ns: int = 400
+    """Stated with the vote of the servers."""
     uncertainty_growth: Fraction = Fraction(1, 10**7)
     difference_period: Fraction = Fraction(1, SECOND)
     difference_bound: Fraction = Fraction(1, 10**7)
@@ -151,7 +153,7 @@ def _vote(sequence: int, estimate: Estimate) -> list[int]:
         _error(estimate.bound_strict_ns),
         _per_tick(growth, estimate.period),
         ceil(growth * _WORD),
-        3 | 1 << 8 | 3 << 16,
+        3 | 1 << 8 | 3 << 16 | _error(estimate.noise_ns) << 24,
     ]
     return [*words, _sum([sequence, *words])]
 

@@ -49,6 +49,7 @@ def test_now_agrees_with_the_page_and_the_system(page: Path) -> None:
     assert reading.status == "synchronised"
     assert 20_000 < reading.bound_ns < 1_000_000
     assert 1_000 < reading.uncertainty_ns < reading.bound_ns
+    assert reading.noise_ns == reading.uncertainty_ns, "an earlier writer states nothing else"
     assert reading.earliest_ns == reading.utc_ns - reading.bound_ns
     assert reading.latest_ns == reading.utc_ns + reading.bound_ns
 
@@ -79,6 +80,8 @@ def test_the_strict_bound_stands_beside_the_other(page: Path) -> None:
     reading = clock.at(stamp)
     assert 1_020_000 <= reading.bound_ns <= 1_020_200
     assert 1_700_000 <= reading.bound_strict_ns <= 1_700_200
+    # 1000 s at 1e-7.
+    assert 100_400 <= reading.noise_ns <= 100_402 < 101_000 <= reading.uncertainty_ns <= 101_002
 
 
 def test_a_stamp_older_than_the_estimate_is_converted_by_it(page: Path) -> None:

@@ -137,7 +137,7 @@ def test_picture_shows_panels_events_and_fitting_units(demo: Path) -> None:
         assert expected in texts
     for expected in ("error [µs]", "delay [µs]", "rate error [ppb]", "time since the start [s]"):
         assert expected in texts
-    for expected in ("± bound", "± uncertainty", "round trip, not used", "floor", "holdover"):
+    for expected in ("± bound", "± uncertainty", "± noise around the median", "round trip, not used", "floor", "holdover"):
         assert expected in texts
 
 

@@ -17,8 +17,9 @@ use ffclock_units::{Span, Status};
 The true time lies within the bound (after +-) as long as no believed server is false by less than
 the others can see, and the counter's rate moves no more than configured (`wander`). --json adds the
 strict bound (bound_strict_s), which holds although a minority of the servers is false (`ffclock
-status` says how many). The standard uncertainty (k = 1) leaves out the unknown constant asymmetry
-of the path to the server.")]
+status` says how many). The standard uncertainty (k = 1) contains what is assumed of the path's
+asymmetry (`asymmetry_deviation`) and of the server's own error; the noise is the part of it that
+exchanges show.")]
 pub(crate) struct Args {
     #[command(flatten)]
     form: TimeForm,
@@ -87,7 +88,7 @@ fn written(form: &TimeForm, time: &PublishedTime) -> String {
     match (form.format, form.tai) {
         (TimeFormat::Unix, false) => text::seconds(time.reading.time),
         (TimeFormat::Unix, true) => text::seconds(time.tai),
-        (TimeFormat::Iso, false) => page::sentence(&text::utc(time.reading.time), &time.reading),
-        (TimeFormat::Iso, true) => page::sentence(&text::tai(time.tai), &time.reading),
+        (TimeFormat::Iso, false) => page::sentence(&text::utc(time.reading.time), time),
+        (TimeFormat::Iso, true) => page::sentence(&text::tai(time.tai), time),
     }
 }

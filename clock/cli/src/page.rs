@@ -4,7 +4,7 @@ use crate::Global;
 use crate::failure::Failure;
 use crate::text;
 use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp, VotedTime};
-use ffclock_units::{Bound, Moment, Reading, Tai};
+use ffclock_units::{Bound, Moment, Reading, StandardUncertainty, Tai};
 use serde::Serialize;
 
 /// A time on both scales, from one publication.
@@ -12,6 +12,8 @@ use serde::Serialize;
 pub(crate) struct PublishedTime {
     /// UTC with its error figures and status.
     pub(crate) reading: Reading,
+    /// The part of its uncertainty that exchanges show.
+    pub(crate) noise: StandardUncertainty,
     /// The bound that holds although a minority of the servers is false.
     pub(crate) strict: Bound,
     /// The same moment on the scale that never repeats a second.
@@ -28,6 +30,7 @@ pub(crate) struct TimeReport {
     /// Absent in a page of an earlier version.
     bound_strict_s: Option<f64>,
     uncertainty_s: f64,
+    noise_s: f64,
     status: &'static str,
 }
 
@@ -55,8 +58,8 @@ pub(crate) fn read_at(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, Fail
 }
 
 fn convert(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, ReadError> {
-    let VotedTime { reading, strict, tai } = clock.time_of(stamp)?;
-    Ok(PublishedTime { reading, strict, tai })
+    let VotedTime { reading, noise, strict, tai } = clock.time_of(stamp)?;
+    Ok(PublishedTime { reading, noise, strict, tai })
 }
 
 /// The time between two stamps.
@@ -80,8 +83,9 @@ fn unreadable(error: ReadError) -> Failure {
 }
 
 /// A time, already written, with what is known about its error.
-pub(crate) fn sentence(time: &str, reading: &Reading) -> String {
-    format!("{time}  +- {}  {} (standard uncertainty {})", reading.bound, reading.status.name(), reading.uncertainty)
+pub(crate) fn sentence(time: &str, PublishedTime { reading, noise, .. }: &PublishedTime) -> String {
+    let Reading { bound, status, uncertainty, .. } = reading;
+    format!("{time}  +- {bound}  {} (standard uncertainty {uncertainty}, noise {noise})", status.name())
 }
 
 impl TimeReport {
@@ -94,6 +98,7 @@ impl TimeReport {
             bound_s: time.reading.bound.as_seconds(),
             bound_strict_s: (time.strict != Bound::UNKNOWN).then(|| time.strict.as_seconds()),
             uncertainty_s: time.reading.uncertainty.as_seconds(),
+            noise_s: time.noise.as_seconds(),
             status: time.reading.status.name(),
         }
     }

@@ -17,16 +17,16 @@ The first column marks the server whose clock is published (*), others that agre
 servers that are only measured, by no_select (-).
 POLL is the time between two requests now, with (RATE) where the server asked for a longer one, ST the
 stratum. OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
-UNCERTAINTY its standard uncertainty (k = 1); FLOOR is the smallest
-round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
+UNCERTAINTY its standard uncertainty (k = 1), with what is assumed of path and server; FLOOR is the
+smallest round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
 replies. ESTIMATOR is the algorithm, with ? where the learned one has too little data yet and with !
 where it contradicts the classic one. The table takes 120 columns at most: long names are shortened in
 their middle, and columns that have no room are left out from the right. --why and --json shorten nothing.
 
 --why shows for each server what it claims about itself, the interval that its exchanges prove for
-the true time relative to the published one, what its clock is off by, and whether it is believed and
-why. --json holds the same (`vote`, `why`).")]
+the true time relative to the published one, what its clock is off by, its standard uncertainty and
+the part of that which exchanges show (noise), and whether it is believed and why. --json holds the same (`vote`, `why`).")]
 pub(crate) struct Args {
     /// Show for each server whether it is believed, and why
     #[arg(long)]
@@ -69,7 +69,14 @@ fn reason(source: &SourceReport) -> String {
         + &field("claims", claims)
         + &field("proves", proves)
         + &field("off by", source.offset_s.map(signed))
+        + &field("uncertain", uncertainties(source))
         + &field("verdict", Some(text::printable(&source.why)))
+}
+
+/// The standard uncertainty of a server's clock and, from daemons that say so, the noise in it.
+fn uncertainties(source: &SourceReport) -> Option<String> {
+    let noise = source.noise_s.map_or_else(String::new, |noise| format!(", of it noise {}", text::span(noise)));
+    source.uncertainty_s.map(|combined| format!("by {} (k = 1){noise}", text::span(combined)))
 }
 
 /// A span whose sign is always written.

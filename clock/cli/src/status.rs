@@ -54,7 +54,7 @@ fn show_page(global: &Global, daemon: Failure) -> Result<(), Failure> {
     }
     match reading {
         Ok(time) => {
-            let sentence = page::sentence(&text::utc(time.reading.time), &time.reading);
+            let sentence = page::sentence(&text::utc(time.reading.time), &time);
             output::line(&format!("The page says: {sentence}"))?;
             output::line("It may be stale: without a daemon the bound only grows.")?;
         }
@@ -99,7 +99,9 @@ fn followed(report: &StatusReport) -> String {
 
 fn render_clock(clock: &ClockReport, followed: &str) -> String {
     let time = Moment::from_origin(Span::from_nanos(clock.utc_ns.into()));
-    let bound = format!("{}, standard uncertainty {}", text::span(clock.bound_s), text::span(clock.uncertainty_s));
+    let noise = clock.noise_s.map_or_else(String::new, |noise| format!(", noise {}", text::span(noise)));
+    let (bound, uncertainty) = (text::span(clock.bound_s), text::span(clock.uncertainty_s));
+    let bound = format!("{bound}, standard uncertainty {uncertainty}{noise}");
     field("Clock", &format!("{}{followed}", clock.status.name()))
         + &field("Time", &text::utc(time))
         + &field("Bound", &bound)
@@ -187,6 +189,7 @@ mod tests {
             bound_s: 8.12e-4,
             bound_strict_s: Some(1.5e-2),
             uncertainty_s: 1.4e-5,
+            noise_s: Some(9e-6),
             period_s: 3.4e-10,
             rate_ppm: -12.5,
             rate_bound_ppm: 0.02,
@@ -220,7 +223,7 @@ mod tests {
             render_clock(&clock(), ", follows 192.0.2.1:123"),
             "Clock    synchronised, follows 192.0.2.1:123\n\
              Time     2025-11-21T01:53:20.123456789Z\n\
-             Bound    812 us, standard uncertainty 14 us\n\
+             Bound    812 us, standard uncertainty 14 us, noise 9 us\n\
              System   the system clock is 3.25 us ahead\n\
              Rate     the counter runs 12.5 ppm fast, +- 0.02 ppm\n\
              Leap     TAI - UTC = 37 s, no leap second announced\n"

@@ -68,7 +68,7 @@ fn succeed(global: &Global, waited: Duration, time: &PublishedTime) -> Result<()
             reading: Some(page::TimeReport::of(time)),
         })
     } else {
-        output::line(&page::sentence(&text::utc(time.reading.time), &time.reading))
+        output::line(&page::sentence(&text::utc(time.reading.time), time))
     }
 }
 

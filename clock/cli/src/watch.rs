@@ -101,13 +101,14 @@ impl WatchOutput {
 
 /// One look on one line.
 fn line(look: &Look) -> String {
-    let Ok(PublishedTime { reading, .. }) = &look.published else {
+    let Ok(PublishedTime { reading, noise, .. }) = &look.published else {
         return look.explain();
     };
     let offset = look.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
     let (time, status) = (text::utc(reading.time), reading.status.name());
     let (bound, uncertainty) = (reading.bound, reading.uncertainty);
-    format!("{time}  offset {offset}  bound {bound}  uncertainty {uncertainty}{}  {status}", rate_and_floor(look))
+    let errors = format!("bound {bound}  uncertainty {uncertainty}  noise {noise}");
+    format!("{time}  offset {offset}  {errors}{}  {status}", rate_and_floor(look))
 }
 
 /// What only the daemon knows, where it answers.

@@ -280,6 +280,7 @@ fn publication() -> Publication {
             time: Moment::from_origin(Span::from_secs(1_800_000_037)),
             period,
             uncertainty: StandardUncertainty::of(Span::from_micros(2)),
+            noise: StandardUncertainty::of(Span::from_micros(1)),
             uncertainty_growth: GrowthRate::of(Rate::from_ppb(20.0)),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::of(Rate::from_ppb(100.0)),

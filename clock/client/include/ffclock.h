@@ -148,8 +148,9 @@ struct ffclock_reading {
    */
   uint64_t bound_ns;
   /**
-   * The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
-   * the server's own clock; UINT64_MAX if unknown.
+   * The combined standard uncertainty (k = 1) in ns; UINT64_MAX if unknown. The unknown asymmetry of the path and
+   * the error of the server's own clock are in it, as far as can be assumed of them; ffclock_noise_at() leaves them
+   * out.
    */
   uint64_t uncertainty_ns;
 };
@@ -183,8 +184,8 @@ struct ffclock_interval {
    */
   uint64_t bound_ns;
   /**
-   * The standard uncertainty (k = 1) of span_ns in ns, but for how well the stamps were taken; UINT64_MAX if
-   * unknown.
+   * The standard uncertainty (k = 1) of span_ns in ns: of two times that of their noise. It leaves out how well
+   * the stamps were taken; UINT64_MAX if unknown.
    */
   uint64_t uncertainty_ns;
   /**
@@ -254,6 +255,16 @@ enum ffclock_error ffclock_stamp(const struct ffclock *clock, struct ffclock_sta
 enum ffclock_error ffclock_at(const struct ffclock *clock,
                               const struct ffclock_stamp *stamp,
                               struct ffclock_reading *reading);
+
+/**
+ * The noise in the time of a stamp, in ns, as ffclock_at() gives that time: the part of its standard uncertainty
+ * (k = 1) that exchanges show. It leaves out the unknown asymmetry of the path and the error of the server's own clock,
+ * which are common to the times of two stamps as long as the same servers are believed. UINT64_MAX if unknown.
+ *
+ * # Safety
+ * `clock` is null or open; `stamp` is null or points to a stamp; `noise_ns` is null or points to a place for a number.
+ */
+enum ffclock_error ffclock_noise_at(const struct ffclock *clock, const struct ffclock_stamp *stamp, uint64_t *noise_ns);
 
 /**
  * The present time with the bound that holds although a minority of the servers is false.

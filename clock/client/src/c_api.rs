@@ -83,8 +83,9 @@ pub struct CReading {
     /// than configured; that of ffclock_now_strict() and ffclock_at_strict() holds although a minority of the servers
     /// is false in whatever way.
     bound_ns: u64,
-    /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
-    /// the server's own clock; UINT64_MAX if unknown.
+    /// The combined standard uncertainty (k = 1) in ns; UINT64_MAX if unknown. The unknown asymmetry of the path and
+    /// the error of the server's own clock are in it, as far as can be assumed of them; ffclock_noise_at() leaves them
+    /// out.
     uncertainty_ns: u64,
 }
 
@@ -116,8 +117,8 @@ pub struct CInterval {
     /// The largest error of span_ns in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes
     /// the rounding of this interval to ns, but not how well the stamps were taken.
     bound_ns: u64,
-    /// The standard uncertainty (k = 1) of span_ns in ns, but for how well the stamps were taken; UINT64_MAX if
-    /// unknown.
+    /// The standard uncertainty (k = 1) of span_ns in ns: of two times that of their noise. It leaves out how well
+    /// the stamps were taken; UINT64_MAX if unknown.
     uncertainty_ns: u64,
     /// How far it may be trusted.
     status: StatusCode,
@@ -206,6 +207,21 @@ pub unsafe extern "C" fn ffclock_at(clock: *const CClock, stamp: *const CStamp, 
     let stamp = unsafe { stamp.as_ref() };
     // SAFETY: the caller passes an open clock and a place for the result.
     unsafe { answer(clock, reading, |clock| Ok(CReading::from(clock.at(Stamp::try_from(stamp)?)?))) }
+}
+
+/// The noise in the time of a stamp, in ns, as ffclock_at() gives that time: the part of its standard uncertainty
+/// (k = 1) that exchanges show. It leaves out the unknown asymmetry of the path and the error of the server's own clock,
+/// which are common to the times of two stamps as long as the same servers are believed. UINT64_MAX if unknown.
+///
+/// # Safety
+/// `clock` is null or open; `stamp` is null or points to a stamp; `noise_ns` is null or points to a place for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ffclock_noise_at(clock: *const CClock, stamp: *const CStamp, noise_ns: *mut u64) -> ErrorCode {
+    // SAFETY: the caller passes a stamp.
+    let stamp = unsafe { stamp.as_ref() };
+    let noise = |clock: &Clock| Ok(nanos_with_rounding(clock.time_of(Stamp::try_from(stamp)?)?.noise.as_nanos_up()));
+    // SAFETY: the caller passes an open clock and a place for the result.
+    unsafe { answer(clock, noise_ns, noise) }
 }
 
 /// The present time with the bound that holds although a minority of the servers is false.

@@ -173,7 +173,7 @@ impl Clock {
         self.past_reader().reading_of(stamp.counter(), stamp.epoch())
     }
 
-    /// The same on both scales, with both bounds.
+    /// The same on both scales, with both bounds and with the noise in its uncertainty.
     ///
     /// # Errors
     /// As [`at`](Self::at).

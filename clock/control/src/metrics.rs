@@ -69,7 +69,9 @@ families! {
     TOLERATED = "ffclock_tolerated": Gauge, "Deciders that may be false while the strict bound holds.";
     BELIEVED = "ffclock_believed": Gauge, "Servers that are believed.";
     UNCERTAINTY = "ffclock_uncertainty_seconds": Gauge in "seconds",
-        "Standard uncertainty (k = 1) of the published clock, without the unknown asymmetry.";
+        "Combined standard uncertainty (k = 1) of the published clock: noise, path and servers.";
+    NOISE = "ffclock_noise_seconds": Gauge in "seconds",
+        "Part of the standard uncertainty of the published clock that exchanges show.";
     SYSTEM_CLOCK_BEHIND = "ffclock_system_clock_behind_seconds": Gauge in "seconds", "Published clock - system clock.";
     RATE = "ffclock_rate_ppm": Gauge in "ppm", "Long-term rate of the counter against its nominal frequency.";
     RATE_BOUND = "ffclock_rate_bound_ppm": Gauge in "ppm", "Largest error of the long-term rate.";

@@ -171,8 +171,12 @@ pub struct ClockReport {
     /// 0.2.
     #[serde(default)]
     pub bound_strict_s: Option<f64>,
-    /// Its standard uncertainty (k = 1), without the unknown constant asymmetry [s].
+    /// Its combined standard uncertainty (k = 1): the noise, and what is assumed of the path's asymmetry and of the
+    /// server's own error, which daemons before 0.2 leave out [s].
     pub uncertainty_s: f64,
+    /// The part of it that exchanges show [s]; absent from daemons before 0.2.
+    #[serde(default)]
+    pub noise_s: Option<f64>,
     /// Long-term period of the counter [s].
     pub period_s: f64,
     /// The counter's long-term rate against its nominal frequency: positive when it runs slow [ppm].
@@ -266,8 +270,11 @@ pub struct SourceReport {
     pub shifts: (u64, u64),
     /// The largest possible error of this server's clock now [s].
     pub bound_s: Option<f64>,
-    /// Its standard uncertainty (k = 1) now [s].
+    /// Its combined standard uncertainty (k = 1) now [s].
     pub uncertainty_s: Option<f64>,
+    /// The part of it that exchanges show [s]; absent from daemons before 0.2.
+    #[serde(default)]
+    pub noise_s: Option<f64>,
     /// Its estimate - the published clock, now [s].
     pub offset_s: Option<f64>,
     /// Its part in the vote.

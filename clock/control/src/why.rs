@@ -154,6 +154,7 @@ mod tests {
             shifts: (0, 0),
             bound_s: Some(0.002),
             uncertainty_s: None,
+            noise_s: None,
             offset_s: None,
             vote: SourceVote { proven_s: Some((-1.0, 1.0)), heard_s: Some(8.0), ..SourceVote::default() },
             why: String::new(),

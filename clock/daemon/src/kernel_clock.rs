@@ -163,6 +163,7 @@ mod tests {
             time: Moment::from_origin(Span::from_nanos(counter.raw().into()) + Span::from_seconds(error)),
             period,
             uncertainty: StandardUncertainty::ZERO,
+            noise: StandardUncertainty::ZERO,
             uncertainty_growth: GrowthRate::default(),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::default(),

@@ -1,5 +1,6 @@
 //! The options of both algorithms.
 
+use crate::tuning::ensemble::ASYMMETRY_PART;
 use alloc::vec::Vec;
 use ffclock_units::{Bound, OptionError, OptionValue, Rate, Span};
 
@@ -29,6 +30,10 @@ ffclock_units::options! {
         /// How far the stated asymmetry can be off, with all queueing of the fastest exchange. Unknown: it narrows no
         /// bound.
         asymmetry_error: Bound = Bound::UNKNOWN;
+        /// The standard deviation of the unknown part of the asymmetry, as a part of the round trip. The published
+        /// uncertainty contains it, and several servers are weighed by it. Where `asymmetry_error` is stated, that
+        /// counts instead.
+        asymmetry_deviation: f64 = ASYMMETRY_PART, 0.0 => 1.0;
         /// The largest deviation of the counter's rate from its mean over the last day. The bound rests on it. Where
         /// the exchanges show a larger one, that is assumed instead, up to five times this.
         wander: Rate = Rate::from_ppm(1.0), Rate::from_ppb(1.0) => Rate::from_ppm(1000.0);

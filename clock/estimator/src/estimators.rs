@@ -7,6 +7,7 @@ mod classic;
 mod ensemble;
 mod guarded;
 mod learned;
+mod prior;
 
 pub use classic::Classic;
 pub use ensemble::{Ensemble, EnsembleMember, MOST_SERVERS};

@@ -245,6 +245,11 @@ impl Guard {
         self.counts = counts;
     }
 
+    /// Half of how far the stated asymmetry can be off, s; `None` where that is not stated.
+    pub fn half_asymmetry_error(&self) -> Option<f64> {
+        self.assumptions.half_asymmetry_error
+    }
+
     /// Lets an exchange in. `floor` is the net round trip of the present path without queueing, s, where a filter is
     /// sure of it; the stated asymmetry is that of the fastest exchange.
     pub fn admit(&mut self, exchange: &Exchange, passage: &Passage, floor: Option<f64>) -> Events {

@@ -15,7 +15,7 @@ fn show(name: &str, report: &Report, from: f64) {
     bounds.sort_by(f64::total_cmp);
     let bound = bounds[bounds.len() / 2] * 1e6;
     println!(
-        "{name}: IQR {:.2} us, largest {worst:.1} us, quantiles {quantiles:.1?}, beyond the standard uncertainty {unlikely:.3}, median bound {bound:.0} us",
+        "{name}: IQR {:.2} us, largest {worst:.1} us, quantiles {quantiles:.1?}, beyond the noise {unlikely:.3}, median bound {bound:.0} us",
         report.iqr(from) * 1e6
     );
 }

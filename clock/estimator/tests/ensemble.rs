@@ -220,6 +220,23 @@ fn a_liar_that_answers_first_is_left_with_the_vote() {
     assert_eq!(host.escaped(), 0);
 }
 
+/// What no exchange shows of servers of one kind falls with the root of their number.
+#[test]
+fn the_uncertainty_contains_what_is_assumed_of_paths_and_claims() {
+    let systematic = |servers: usize| {
+        let mut host = Host::new(4, vec![Server::near(); servers]);
+        host.run(16.0, 0.5 * HOUR);
+        let Estimate { uncertainty, noise, .. } = host.ensemble.estimate().expect("a clock");
+        (uncertainty.as_seconds().powi(2) - noise.as_seconds().powi(2)).sqrt()
+    };
+    // A tenth of half of 280 us, and 20 us over the root of 3.
+    let one = 14e-6_f64.hypot(20e-6 / 3.0_f64.sqrt());
+    for servers in [1, 2, 4] {
+        let (found, expected) = (systematic(servers), one / (servers as f64).sqrt());
+        assert!((found / expected - 1.0).abs() < 0.02, "{servers}: {found:e}, not {expected:e}");
+    }
+}
+
 /// Servers whose own times differ, as asymmetric paths make them: one leaves, another comes.
 #[test]
 fn the_clock_does_not_step_when_a_server_leaves_or_comes() {

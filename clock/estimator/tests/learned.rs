@@ -12,7 +12,7 @@ use ffclock_units::{Period, Status};
 fn show(name: &str, lab: &Lab<Learned>, from: f64) {
     let (within, width) = lab.report.calibration(from, f64::INFINITY);
     println!(
-        "{name}: IQR {:.2} us, largest {:.2} us, within twice the uncertainty {within:.3}, width {width:.2}",
+        "{name}: IQR {:.2} us, largest {:.2} us, within twice the noise {within:.3}, width {width:.2}",
         1e6 * lab.report.iqr(from),
         1e6 * lab.report.worst(from, f64::INFINITY)
     );
@@ -30,7 +30,7 @@ fn day_with(name: &str, world: World, script: impl FnMut(&mut World)) -> Lab<Lea
     lab
 }
 
-/// The uncertainty of [`ffclock_units::Estimate`] is one standard deviation.
+/// The noise of [`ffclock_units::Estimate`] is one standard deviation.
 fn assert_calibrated(lab: &Lab<Learned>) {
     let (within, width) = lab.report.calibration(2.0 * HOUR, DAY);
     assert!(within > 0.92 && width < 2.0, "{within} {width}");

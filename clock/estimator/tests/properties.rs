@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 fn check(estimate: &Estimate) -> Result<(), TestCaseError> {
     prop_assert!(!estimate.bound.as_span().is_negative() && !estimate.uncertainty.as_span().is_negative());
+    prop_assert!(estimate.noise <= estimate.uncertainty);
     prop_assert!(estimate.uncertainty.as_span() <= estimate.bound.as_span());
     prop_assert!(estimate.uncertainty_growth <= estimate.bound_growth);
     prop_assert!(estimate.uncertainty != StandardUncertainty::UNKNOWN || estimate.bound == Bound::UNKNOWN);
@@ -214,7 +215,7 @@ fn hash(mut estimator: impl Estimator, mut world: World, days: (u32, core::ops::
         let estimate = estimator.estimate().expect("an estimate");
         for word in [
             estimate.time.since_origin().units() as u64,
-            estimate.uncertainty.as_span().units() as u64,
+            estimate.noise.as_span().units() as u64,
             estimate.bound.as_span().units() as u64,
             estimate.period.mantissa(),
             estimate.difference_period.mantissa(),

@@ -210,6 +210,7 @@ mod tests {
             time: Moment::from_origin(Span::from_secs(tai) + Span::from_units(12_345_678_901_234_567)),
             period,
             uncertainty: StandardUncertainty::ZERO,
+            noise: StandardUncertainty::ZERO,
             uncertainty_growth: GrowthRate::default(),
             bound: Bound::of(Span::from_nanos(1_500)),
             bound_growth: GrowthRate::of(Rate::from_ppm(0.05)),

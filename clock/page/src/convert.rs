@@ -9,7 +9,9 @@
 //! rounded up at every step.
 
 use crate::interval::{DifferenceClock, Interval};
-use crate::layout::{ABSOLUTE, ALL, MISSING, MORE, READING, STRICT, UNKNOWN, WHOLE, field, high, state};
+use crate::layout::{
+    ABSOLUTE, ALL, MISSING, MORE, READING, STRICT, UNKNOWN, UNKNOWN_NOISE, WHOLE, field, high, state, vote,
+};
 use crate::{CounterId, PageError, ReadError, VoteCounts, layout};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Reading, ServerIdentity, Span,
@@ -21,15 +23,20 @@ use ffclock_units::{
 pub struct StampTime {
     /// UTC with its error figures and status.
     pub reading: Reading,
+    /// The part of the reading's uncertainty that exchanges show.
+    pub noise: StandardUncertainty,
     /// The same moment on the scale that never repeats a second.
     pub tai: Moment<Tai>,
 }
 
-/// The time of a stamp with both bounds.
+/// The time of a stamp with both bounds and both uncertainties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VotedTime {
-    /// UTC with its error figures and status.
+    /// UTC with its error figures and status: the combined standard uncertainty among them.
     pub reading: Reading,
+    /// The part of that uncertainty which exchanges show. A page of an earlier version states this alone: then the two
+    /// are equal.
+    pub noise: StandardUncertainty,
     /// The largest possible error of the reading although as many servers are false as the vote tolerates, in whatever
     /// way.
     pub strict: Bound,
@@ -176,9 +183,9 @@ impl<'a> SlotLine<'a> {
         word!(self.words, TAG)
     }
 
-    /// The time at a counter reading of the epoch.
+    /// The time at a counter reading of the epoch, on both scales.
     #[inline(always)]
-    pub(crate) fn time_at(&self, counter: Counter) -> Result<StampTime, ReadError> {
+    pub(crate) fn time_at(&self, counter: Counter) -> Result<(Reading, Moment<Tai>), ReadError> {
         let words = self.words;
         if Counter::from_raw(word!(words, EPOCH_BEGIN)).is_after(counter) {
             return Err(ReadError::BeforeEpoch);
@@ -199,7 +206,7 @@ impl<'a> SlotLine<'a> {
             bound: Bound::of(grown(word!(words, BOUND), word!(words, BOUND_PER_TICK), age)),
             status: if is_over { Status::Unsynchronised } else { self.status },
         };
-        Ok(StampTime { reading, tai })
+        Ok((reading, tai))
     }
 }
 
@@ -305,6 +312,7 @@ impl Snapshot {
             time: Moment::from_origin(reference(&self.words)),
             period: self.period,
             uncertainty: StandardUncertainty::of(error_of(word!(self.words, UNCERTAINTY))),
+            noise: StandardUncertainty::of(error_of(self.noise_word())),
             uncertainty_growth: GrowthRate::from_units(word!(self.words, UNCERTAINTY_GROWTH)),
             bound: Bound::of(error_of(word!(self.words, BOUND))),
             bound_growth: GrowthRate::from_units(word!(self.words, BOUND_GROWTH)),
@@ -330,10 +338,10 @@ impl Snapshot {
     /// The length of an interval that the difference clock and two fresh conversions measure equally well: shorter ones
     /// are for the difference clock, longer ones for conversions. `None` where either is unknown.
     pub fn critical_scale(&self) -> Option<Span> {
-        let uncertainty = self.estimate()?.uncertainty;
+        let noise = self.estimate()?.noise;
         let rate = self.difference_uncertainty?.as_rate().as_fraction();
-        let is_known = uncertainty != StandardUncertainty::UNKNOWN && rate > 0.0;
-        is_known.then(|| Span::from_seconds(core::f64::consts::SQRT_2 * uncertainty.as_seconds() / rate))
+        let is_known = noise != StandardUncertainty::UNKNOWN && rate > 0.0;
+        is_known.then(|| Span::from_seconds(core::f64::consts::SQRT_2 * noise.as_seconds() / rate))
     }
 
     /// The vote that the bounds rest on; `None` where an earlier version wrote the page.
@@ -352,6 +360,27 @@ impl Snapshot {
         let Some([bound, per_tick, ..]) = self.strict else { return Bound::UNKNOWN };
         let age = counter - Counter::from_raw(word!(self.words, COUNTER));
         Bound::of(grown(bound, per_tick, age))
+    }
+
+    /// The noise at the counter value of the line, in the units of an error word.
+    const fn noise_word(&self) -> u64 {
+        let stated = match self.strict {
+            Some([_, _, _, word, _]) => word >> vote::NOISE,
+            None => 0,
+        };
+        match stated {
+            0 => word!(self.words, UNCERTAINTY),
+            UNKNOWN_NOISE => UNKNOWN,
+            noise => noise,
+        }
+    }
+
+    /// The noise at this counter reading: the standard uncertainty (k = 1) of [`reading_at`](Self::reading_at) without
+    /// what no exchange shows, which are the path's asymmetry and the server's own error. A writer of an earlier build
+    /// states nothing else, so then it is all of the uncertainty.
+    pub fn noise_at(&self, counter: Counter) -> StandardUncertainty {
+        let age = counter - Counter::from_raw(word!(self.words, COUNTER));
+        StandardUncertainty::of(grown(self.noise_word(), word!(self.words, UNCERTAINTY_PER_TICK), age))
     }
 
     /// As [`reading_at`](Self::reading_at), with the [strict bound](Self::strict_bound_at).
@@ -395,7 +424,9 @@ impl Snapshot {
         if self.status == Status::Unsynchronised {
             return Err(ReadError::NoEstimate);
         }
-        SlotLine { status: self.status, period: self.period, words: &self.words }.time_at(counter)
+        let line = SlotLine { status: self.status, period: self.period, words: &self.words };
+        let (reading, tai) = line.time_at(counter)?;
+        Ok(StampTime { reading, noise: self.noise_at(counter), tai })
     }
 
     /// From one counter reading to another by the difference clock: `period * (second - first)`.

@@ -2,7 +2,9 @@
 //!
 //! The difference clock has one rate for all intervals, so its error grows with the length of the interval. Two
 //! conversions have the errors of two times, whatever lies between them. Where the lines cross is the *critical scale*
-//! of the clock: sqrt(2) times the uncertainty of the time, over that of the rate.
+//! of the clock: sqrt(2) times the noise of the time, over the uncertainty of the rate. What no exchange shows of a
+//! time, the path's asymmetry and the server's own error, is the same in both times and not in their difference, as
+//! long as the same servers are believed.
 
 use crate::convert::{StampTime, status_of};
 use crate::layout::{self, INTERVAL, field, state};
@@ -13,7 +15,7 @@ use ffclock_units::{Bound, Counter, CounterEpoch, GrowthRate, Period, Span, Stan
 pub struct Interval {
     /// From the first stamp to the second; negative when the second was taken earlier.
     pub span: Span,
-    /// The standard uncertainty of `span`. How well the stamps themselves were taken is not in it.
+    /// The standard uncertainty of `span`, of two times that of their noise. How well the stamps themselves were taken is not in it.
     pub uncertainty: StandardUncertainty,
     /// The largest error of `span`, as long as the bounds of the estimate hold. How well the stamps themselves were
     /// taken is not in it.
@@ -111,7 +113,7 @@ impl Interval {
     pub(crate) fn or_between(self, [first, second]: [StampTime; 2]) -> Interval {
         let absolute = Interval {
             span: second.tai - first.tai,
-            uncertainty: together([first.reading.uncertainty, second.reading.uncertainty]),
+            uncertainty: together([first.noise, second.noise]),
             bound: first.reading.bound + second.reading.bound,
             way: IntervalWay::Absolute,
             ..self

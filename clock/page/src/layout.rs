@@ -70,7 +70,7 @@ pub mod slot {
     pub const BOUND: usize = 7;
     /// Its growth, 2^-96 s per tick.
     pub const BOUND_PER_TICK: usize = 8;
-    /// The standard uncertainty (k = 1) at `COUNTER`, 2^-32 s, and one unit for the rounding of the growth.
+    /// The combined standard uncertainty (k = 1) at `COUNTER`, 2^-32 s, and one unit for the rounding of the growth.
     pub const UNCERTAINTY: usize = 9;
     /// Its growth, 2^-96 s per tick.
     pub const UNCERTAINTY_PER_TICK: usize = 10;
@@ -106,7 +106,8 @@ pub mod slot {
     pub const BOUND_STRICT_PER_TICK: usize = 25;
     /// How fast it grows, 2^-64 s/s.
     pub const BOUND_STRICT_GROWTH: usize = 26;
-    /// How many servers voted, may be false and are believed, packed as `layout::vote` says.
+    /// How many servers voted, may be false and are believed, and the noise at `COUNTER`, packed as `layout::vote`
+    /// says.
     pub const VOTE: usize = 27;
     /// The sum over the sequence and the four words before it. These five words are 0 in pages of earlier writers.
     pub const CHECK_STRICT: usize = 28;
@@ -130,7 +131,7 @@ pub mod state {
     pub const TAI_OFFSET: u32 = 32;
 }
 
-/// The fields of the word `VOTE`: the lowest bit of each, 8 bits wide.
+/// The fields of the word `VOTE`: the lowest bit of each, 8 bits wide but for the last.
 pub mod vote {
     /// How many servers had a vote; where there are trusted ones, how many of these.
     pub const DECIDERS: u32 = 0;
@@ -138,7 +139,12 @@ pub mod vote {
     pub const TOLERATED: u32 = 8;
     /// How many servers are believed; 0 while there is no majority.
     pub const BELIEVED: u32 = 16;
+    /// The noise: the standard uncertainty at `COUNTER` without what no exchange shows, as `UNCERTAINTY`, and growing
+    /// as that does; 40 bits, all ones where it is not known. 0 in pages of earlier writers, whose uncertainty is this.
+    pub const NOISE: u32 = 24;
 }
+/// A noise that is not known, or too large for its field of the word `VOTE`.
+pub const UNKNOWN_NOISE: u64 = UNKNOWN >> vote::NOISE;
 
 /// The fields of a tag: the lowest bit of each.
 pub mod tag {

@@ -4,7 +4,7 @@
 //! in which nothing special happens), so that a reader has little left to compute. They are derived here and nowhere
 //! else.
 
-use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state, vote};
+use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, UNKNOWN_NOISE, header, slot, state, vote};
 use crate::words::{self, PAGE, PageWords};
 use crate::{BootId, CounterId};
 use ffclock_units::{
@@ -168,7 +168,7 @@ impl Slot {
         slot.put_circumstances(publication);
         slot.put_estimate(&publication.estimate);
         slot.put_errors(&publication.estimate);
-        slot.put_vote(voted, publication.estimate.period);
+        slot.put_vote(voted, &publication.estimate);
         slot.0[slot::WINDOW] = window(publication, &slot);
         slot.0[slot::SHORT] = short(&publication.estimate);
         slot
@@ -182,7 +182,7 @@ impl Slot {
             return None;
         }
         if slot.sum(sequence, &layout::STRICT) != slot.0[slot::CHECK_STRICT] {
-            // An earlier writer said nothing of it.
+            // An earlier writer said nothing of it, nor of the noise in the vote's word.
             (slot.0[slot::BOUND_STRICT], slot.0[slot::BOUND_STRICT_PER_TICK]) = (UNKNOWN, UNKNOWN);
         }
         if slot.sum(sequence, &layout::MORE) != slot.0[slot::CHECK_MORE] {
@@ -226,13 +226,14 @@ impl Slot {
             error_words(estimate.uncertainty.as_span(), estimate.uncertainty_growth, estimate.period);
     }
 
-    fn put_vote(&mut self, VotedPart { strict, counts }: &VotedPart, period: Period) {
+    fn put_vote(&mut self, VotedPart { strict, counts }: &VotedPart, estimate: &Estimate) {
         (self.0[slot::BOUND_STRICT], self.0[slot::BOUND_STRICT_PER_TICK]) =
-            error_words(strict.bound.as_span(), strict.growth, period);
+            error_words(strict.bound.as_span(), strict.growth, estimate.period);
         self.0[slot::BOUND_STRICT_GROWTH] = strict.growth.units();
         self.0[slot::VOTE] = u64::from(counts.deciders) << vote::DECIDERS
             | u64::from(counts.tolerated) << vote::TOLERATED
-            | u64::from(counts.believed) << vote::BELIEVED;
+            | u64::from(counts.believed) << vote::BELIEVED
+            | noise_field(estimate) << vote::NOISE;
     }
 
     fn lowered(mut self, status: Status) -> Self {
@@ -286,6 +287,12 @@ fn error_words(error: Span, growth: GrowthRate, period: Period) -> (u64, u64) {
     }
 }
 
+/// The noise for its field of the vote's word, rounded as the uncertainty is: never 0.
+fn noise_field(estimate: &Estimate) -> u64 {
+    let (noise, _) = error_words(estimate.noise.as_span(), estimate.uncertainty_growth, estimate.period);
+    noise.min(UNKNOWN_NOISE)
+}
+
 /// How many ticks from the reference on the plain conversion holds: no leap second passes, the status stands, no sum
 /// overflows.
 fn window(publication: &Publication, slot: &Slot) -> u64 {
@@ -302,15 +309,15 @@ fn window(publication: &Publication, slot: &Slot) -> u64 {
     valid.min(before_leap).max(0) as u64
 }
 
-/// Up to this many ticks the difference clock is certainly the better one: its uncertainty is at most half that of the
-/// time, and so less than that of two times; and its bound is at most that of the time. Where the time is worse than
+/// Up to this many ticks the difference clock is certainly the better one: its uncertainty is at most half the noise of
+/// the time, and so less than that of two times; and its bound is at most that of the time. Where the time is worse than
 /// usual, stamps of the past may have better ones: then nothing is certain.
 fn short(estimate: &Estimate) -> u64 {
     if estimate.status != Status::Synchronised {
         return 0;
     }
     let over = |error: Span, rate: GrowthRate| error.as_seconds() / rate.as_rate().as_fraction();
-    let by_uncertainty = 0.5 * over(estimate.uncertainty.as_span(), estimate.difference_uncertainty);
+    let by_uncertainty = 0.5 * over(estimate.noise.as_span(), estimate.difference_uncertainty);
     let by_bound = over(estimate.bound.as_span(), estimate.difference_bound);
     if by_uncertainty.is_nan() || by_bound.is_nan() {
         return 0;

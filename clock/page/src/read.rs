@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
             return Err(ReadError::OtherCounter(found));
         }
         verified.0.store(sequence, Ordering::Release);
-        line.time_at(counter).map(|time| time.reading)
+        line.time_at(counter).map(|(reading, _)| reading)
     }
 
     /// UTC at the reading that `counter` takes, by a publication that was verified before; `None` where there is
@@ -184,16 +184,16 @@ impl<'a> Reader<'a> {
     fn past_reading(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
         match self.recall(counter, epoch) {
             Some(time) => Ok(time.reading),
-            None => self.line_time(counter, epoch).map(|time| time.reading),
+            None => self.line_reading(counter, epoch),
         }
     }
 
-    /// The same on both scales.
+    /// The same on both scales, with the noise.
     ///
     /// # Errors
     /// As [`reading_of`](Self::reading_of).
     pub fn time_of(&self, counter: Counter, epoch: CounterEpoch) -> Result<StampTime, ReadError> {
-        self.recall(counter, epoch).map_or_else(|| self.line_time(counter, epoch), Ok)
+        self.recall(counter, epoch).map_or_else(|| self.snapshot_of(epoch)?.time_at(counter), Ok)
     }
 
     /// The same with the strict bound. The history knows none, so where it converts the reading, the bound is that of
@@ -204,9 +204,9 @@ impl<'a> Reader<'a> {
     pub fn voted_time_of(&self, counter: Counter, epoch: CounterEpoch) -> Result<VotedTime, ReadError> {
         let snapshot = self.snapshot_of(epoch)?;
         let line = snapshot.time_at(counter)?;
-        let StampTime { reading, tai } = self.recall(counter, epoch).unwrap_or(line);
+        let StampTime { reading, noise, tai } = self.recall(counter, epoch).unwrap_or(line);
         let strict = snapshot.strict_bound_at(counter) + Bound::of(tai - line.tai);
-        Ok(VotedTime { reading, strict: strict.max(reading.bound), tai })
+        Ok(VotedTime { reading, noise, strict: strict.max(reading.bound), tai })
     }
 
     /// The time of a reading before the page's line, by the history. The words that name the epoch need not be checked:
@@ -224,12 +224,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The time of a reading by the page's line.
+    /// UTC at a reading by the page's line.
     #[inline(never)]
-    fn line_time(&self, counter: Counter, epoch: CounterEpoch) -> Result<StampTime, ReadError> {
+    fn line_reading(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
         let (sequence, words) = self.line_words()?;
         let line = SlotLine::new(sequence, &words)?;
-        if layout::epoch_of(line.tag()) == epoch { line.time_at(counter) } else { Err(ReadError::OtherEpoch) }
+        if layout::epoch_of(line.tag()) != epoch {
+            return Err(ReadError::OtherEpoch);
+        }
+        line.time_at(counter).map(|(reading, _)| reading)
     }
 
     /// The words of the latest publication, all from one, and its sequence; not checked.

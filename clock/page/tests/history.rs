@@ -87,7 +87,8 @@ fn line(seconds: f64, error_us: f64) -> Publication {
     estimate.time = truth(estimate.counter) + Span::from_seconds(error_us * 1e-6);
     estimate.bound = Bound::of(Span::from_micros(20));
     estimate.bound_growth = GrowthRate::of(Rate::from_ppm(WANDER_PPM));
-    estimate.uncertainty = StandardUncertainty::of(Span::from_micros(2));
+    estimate.uncertainty = StandardUncertainty::of(Span::from_micros(15));
+    estimate.noise = StandardUncertainty::of(Span::from_micros(2));
     publication.epoch_begin = BEGIN;
     publication.valid_until = estimate.counter + Ticks::from_raw(1000 * HERTZ as i64);
     publication
@@ -108,10 +109,28 @@ fn an_old_stamp_is_converted_by_the_lines_around_it() {
         let time = clock.at(after(seconds));
         assert!(error(&clock, seconds) <= Bound::of(Span::from_micros(3)), "{seconds}");
         assert!(time.reading.bound < Bound::of(Span::from_micros(29)), "{seconds}: {:?}", time.reading.bound);
-        assert!(time.reading.uncertainty < StandardUncertainty::of(Span::from_micros(3)));
+        assert!((2..3).contains(&(time.noise.as_nanos_up() / 1_000)), "{:?}", time.noise);
+        assert!((15..16).contains(&(time.reading.uncertainty.as_nanos_up() / 1_000)), "{:?}", time.reading);
         assert!(without.reading_of(after(seconds), EPOCH).unwrap().bound > time.reading.bound);
         assert_eq!(time.reading.time.since_origin() + Span::from_secs(37), time.tai.since_origin());
     }
+}
+
+/// An earlier version left the word of the noise at 0, and its uncertainty was the noise.
+#[test]
+fn an_entry_of_an_earlier_version_has_one_uncertainty() {
+    let clock = Clock::new();
+    let mut daemon = clock.daemon();
+    (1..=20).for_each(|poll| daemon.publish(&line(16.0 * f64::from(poll), 0.0)));
+    let before = clock.at(after(100.0));
+    assert!(before.noise < before.reading.uncertainty);
+    for place in (ENTRIES..HISTORY_WORDS).step_by(ENTRY_WORDS) {
+        let [noise, check] = [entry::NOISE, entry::CHECK].map(|word| words::load(&clock.words, place + word));
+        words::store(&clock.words, place + entry::CHECK, check.wrapping_sub(noise));
+        words::store(&clock.words, place + entry::NOISE, 0);
+    }
+    let earlier = clock.at(after(100.0));
+    assert_eq!((earlier.reading, earlier.noise), (before.reading, before.reading.uncertainty));
 }
 
 #[test]
@@ -157,7 +176,8 @@ fn a_gap_is_bridged_from_both_sides() {
         let mut carried = last;
         carried.estimate.counter = counter;
         (carried.estimate.time, carried.estimate.bound) = (at.time, at.bound);
-        (carried.estimate.uncertainty, carried.estimate.status) = (at.uncertainty, Status::Holdover);
+        (carried.estimate.uncertainty, carried.estimate.noise) = (at.uncertainty, at.noise);
+        carried.estimate.status = Status::Holdover;
         daemon.publish(&carried);
     }
     daemon.publish(&line(4_144.0, 0.0));
@@ -342,7 +362,7 @@ fn an_interval_is_measured_by_the_better_clock() {
     }
     let reader = clock.reader();
     let measure = |from: f64, to: f64| reader.elapsed_of([after(from), after(to)], EPOCH).unwrap();
-    // 2 us at each end, 20 ns/s: they cross at 141 s.
+    // A noise of 2 us at each end, 20 ns/s: they cross at 141 s, whatever is common to both ends.
     let critical = reader.snapshot().unwrap().critical_scale().unwrap();
     assert!((critical - Span::from_seconds(141.42)).abs() < Span::from_millis(50), "{critical}");
     for (from, to, way) in [

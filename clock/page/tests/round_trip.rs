@@ -58,10 +58,11 @@ fn a_snapshot_says_what_was_published() {
     assert_eq!(snapshot.server(), published.server);
     let estimate = snapshot.estimate().unwrap();
     assert!(estimate.bound >= published.estimate.bound);
-    assert!(estimate.uncertainty >= published.estimate.uncertainty);
+    assert!(estimate.uncertainty >= published.estimate.uncertainty && estimate.noise >= published.estimate.noise);
     let rounded = ffclock_units::Estimate {
         bound: published.estimate.bound,
         uncertainty: published.estimate.uncertainty,
+        noise: published.estimate.noise,
         ..estimate
     };
     assert_eq!(rounded, published.estimate);
@@ -94,6 +95,30 @@ fn the_strict_bound_stands_beside_the_other_and_grows_on_its_own() {
 }
 
 #[test]
+fn the_noise_stands_beside_the_uncertainty_and_grows_with_it() {
+    let line = publication();
+    let page = published(&line);
+    let reader = Reader::new(page.as_ref());
+    for age in [-10, 0, 10] {
+        let at = reader.time_of(REFERENCE + seconds(age), EPOCH).unwrap();
+        let exact = line.estimate.at(REFERENCE + seconds(age));
+        let noise = at.noise.as_span() - exact.noise.as_span();
+        let uncertainty = at.reading.uncertainty.as_span() - exact.uncertainty.as_span();
+        for over in [noise, uncertainty] {
+            assert!(!over.is_negative() && over < Span::from_nanos(2), "{over}");
+        }
+        assert_eq!(reader.voted_time_of(REFERENCE + seconds(age), EPOCH).unwrap().noise, at.noise);
+    }
+    let unknown = [StandardUncertainty::UNKNOWN, StandardUncertainty::of(Span::from_secs(256))];
+    for noise in unknown {
+        let mut vague = line;
+        vague.estimate.noise = noise;
+        let snapshot = snapshot(&vague);
+        assert_eq!((snapshot.noise_at(REFERENCE), snapshot.critical_scale()), (StandardUncertainty::UNKNOWN, None));
+    }
+}
+
+#[test]
 fn a_clock_with_one_server_has_one_bound() {
     let snapshot = snapshot(&publication());
     assert_eq!(snapshot.vote(), Some(VoteCounts { deciders: 1, tolerated: 0, believed: 1 }));
@@ -112,10 +137,12 @@ fn a_page_of_an_earlier_version_has_no_strict_bound() {
     assert_eq!((earlier.vote(), earlier.strict_bound_at(REFERENCE)), (None, Bound::UNKNOWN));
     let estimate = earlier.estimate().unwrap();
     assert_eq!((earlier.critical_scale(), estimate.difference_uncertainty), (None, estimate.difference_bound));
+    assert_eq!(estimate.noise, estimate.uncertainty, "all that it states is the noise");
     assert!(earlier.reading_at(REFERENCE).is_ok());
     Writer::open(&page, None).retire(Status::Holdover);
     let retired = reader.snapshot().unwrap();
     assert_eq!(retired.strict_bound_at(REFERENCE), Bound::UNKNOWN, "nothing is not no error");
+    assert_eq!(retired.noise_at(REFERENCE), estimate.uncertainty);
     assert_eq!(retired.published_status(), Status::Holdover);
 }
 

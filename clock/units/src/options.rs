@@ -27,6 +27,9 @@ impl OptionValue for u32 {
 impl OptionValue for u16 {
     const KIND: &'static str = "a whole number";
 }
+impl OptionValue for f64 {
+    const KIND: &'static str = "a number";
+}
 impl OptionValue for bool {
     const KIND: &'static str = "true or false";
 }

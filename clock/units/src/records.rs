@@ -117,9 +117,11 @@ pub struct Estimate {
     pub time: Moment<Tai>,
     /// The rate of the absolute clock away from `counter`.
     pub period: Period,
-    /// The standard uncertainty at `counter`.
+    /// The combined standard uncertainty at `counter`: the noise, and what no exchange shows.
     pub uncertainty: StandardUncertainty,
-    /// How fast `uncertainty` grows away from `counter`.
+    /// The noise at `counter`: the part of `uncertainty` that exchanges show. Not above `uncertainty`.
+    pub noise: StandardUncertainty,
+    /// How fast both grow away from `counter`.
     pub uncertainty_growth: GrowthRate,
     /// The largest possible error at `counter`, as long as the claims that it rests on are true (the server's own, or,
     /// of several servers, those of the believed ones) and the counter's rate moves no more than was assumed
@@ -151,6 +153,7 @@ impl Estimate {
             bound,
             bound_growth: growth,
             uncertainty: self.uncertainty.at_most(bound),
+            noise: self.noise.at_most(bound),
             uncertainty_growth: self.uncertainty_growth.min(growth),
             ..self
         }
@@ -159,8 +162,8 @@ impl Estimate {
     /// This estimate as it is at another reading of the same epoch, its errors as they have grown until then.
     #[must_use]
     pub fn carried_to(&self, counter: Counter) -> Self {
-        let TaiReading { time, uncertainty, bound, .. } = self.at(counter);
-        Estimate { counter, time, uncertainty, bound, ..*self }
+        let TaiReading { time, uncertainty, noise, bound, .. } = self.at(counter);
+        Estimate { counter, time, uncertainty, noise, bound, ..*self }
     }
 
     /// The clock at the reading `counter`, of the same epoch: `time + period * (counter - self.counter)`.
@@ -177,6 +180,7 @@ impl Estimate {
     ///     bound_growth: GrowthRate::of(Rate::from_ppm(0.5)),
     /// #   period,
     /// #   uncertainty: StandardUncertainty::ZERO,
+    /// #   noise: StandardUncertainty::ZERO,
     /// #   uncertainty_growth: GrowthRate::default(),
     /// #   difference_period: period,
     /// #   difference_bound: GrowthRate::default(),
@@ -195,6 +199,7 @@ impl Estimate {
         TaiReading {
             time: self.time + age,
             uncertainty: self.uncertainty.grown(age, self.uncertainty_growth),
+            noise: self.noise.grown(age, self.uncertainty_growth),
             bound: self.bound.grown(age, self.bound_growth),
             status: self.status,
         }
@@ -206,8 +211,10 @@ impl Estimate {
 pub struct TaiReading {
     /// The time.
     pub time: Moment<Tai>,
-    /// The standard uncertainty of `time`.
+    /// The combined standard uncertainty of `time`.
     pub uncertainty: StandardUncertainty,
+    /// The part of it that is noise.
+    pub noise: StandardUncertainty,
     /// The largest possible error of `time`, on the premises of the estimate's bound.
     pub bound: Bound,
     /// How far this may be trusted.
@@ -217,7 +224,7 @@ pub struct TaiReading {
 impl TaiReading {
     /// The same reading in UTC.
     pub fn to_utc(self, leaps: &LeapTable) -> Reading {
-        let TaiReading { time, uncertainty, bound, status } = self;
+        let TaiReading { time, uncertainty, bound, status, .. } = self;
         Reading { time: leaps.utc_from_tai(time), uncertainty, bound, status }
     }
 }
@@ -287,7 +294,7 @@ impl GrowingBound {
 pub struct Reading {
     /// The time.
     pub time: Moment<Utc>,
-    /// The standard uncertainty of `time`.
+    /// The combined standard uncertainty of `time`.
     pub uncertainty: StandardUncertainty,
     /// The largest possible error, as long as no believed server is false by less than the others can see and the
     /// counter's rate moves no more than was assumed (`wander`, `nominal_error`).
@@ -331,6 +338,7 @@ mod tests {
             time: Moment::from_origin(Span::from_secs(5)),
             period,
             uncertainty: StandardUncertainty::of(Span::from_micros(30)),
+            noise: StandardUncertainty::of(Span::from_micros(10)),
             uncertainty_growth: growth(2.0),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: growth(3.0),
@@ -343,7 +351,13 @@ mod tests {
         let narrow = GrowingBound { bound: Bound::of(Span::from_micros(20)), growth: growth(1.0) };
         let bounded = estimate.bounded_by(narrow);
         assert_eq!(bounded.growing_bound(), narrow);
-        assert_eq!(bounded.uncertainty.as_span(), narrow.bound.as_span());
+        assert_eq!((bounded.uncertainty.as_span(), bounded.noise), (narrow.bound.as_span(), estimate.noise));
+        let tight = estimate.bounded_by(GrowingBound { bound: Bound::of(Span::from_micros(5)), ..narrow });
+        assert_eq!((tight.uncertainty, tight.noise.as_span()), (tight.noise, tight.bound.as_span()));
+        let later = estimate.at(Counter::from_raw(5_000_000_000));
+        let grown = later.noise.as_span() - estimate.noise.as_span();
+        assert_eq!(later.uncertainty.as_span() - estimate.uncertainty.as_span(), grown);
+        assert!((grown - Span::from_micros(10)).abs() < Span::from_nanos(1), "{grown}");
         assert_eq!((bounded.uncertainty_growth, bounded.difference_bound), (growth(1.0), growth(3.0)));
         assert!(narrow.after(Span::from_secs(-10)) >= Bound::of(Span::from_micros(30)));
         assert_eq!(GrowingBound::UNKNOWN.after(Span::from_secs(1)), Bound::UNKNOWN);

@@ -2,13 +2,15 @@
 
 use crate::{Bound, GrowthRate, Span};
 
-/// The standard uncertainty of a time (coverage factor k = 1): the standard deviation of its error as the estimator
+/// A standard uncertainty of a time (coverage factor k = 1): the standard deviation of its error as the estimator
 /// judges it. The word is that of the GUM (JCGM 100:2008, 2.3.1).
 ///
 /// It is a statistic, not a limit: of normally distributed errors a third is larger, and a twentieth is larger than
-/// twice as much. It covers what the exchanges of the clock show: queueing, stamps, the wander of the counter. It
-/// leaves out what no exchange with one server shows: the constant asymmetry of the path, and the error of the server's
-/// own clock. Both are in the [`Bound`], so the two figures are not two sizes of one thing and cannot be swapped:
+/// twice as much. There are two of them. The *noise* (evaluation of Type A) covers what the exchanges of the clock
+/// show: queueing, stamps, the wander of the counter. The *combined* one (GUM, 2.3.4), which is meant where nothing
+/// else is said, adds what no exchange shows, by its prior (Type B): the asymmetry of the path, and the error of the
+/// server's own clock. The [`Bound`] is how far the time can be off at all, so it and an uncertainty are not two sizes
+/// of one thing and cannot be swapped:
 /// ```compile_fail,E0308
 /// use ffclock_units::{Bound, StandardUncertainty};
 /// let _: Bound = StandardUncertainty::ZERO;

@@ -33,6 +33,7 @@ proptest! {
             time: Moment::from_origin(Span::from_secs(1_800_000_000)),
             period,
             uncertainty: StandardUncertainty::of(Span::from_micros(3)),
+            noise: StandardUncertainty::ZERO,
             uncertainty_growth: GrowthRate::default(),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: growth,

@@ -21,17 +21,20 @@ pub(crate) struct PyReading {
     /// Largest possible error although a minority of the servers is false in whatever way [ns, rounded up].
     #[pyo3(get)]
     bound_strict_ns: i64,
-    /// Standard uncertainty (k = 1), without the constant asymmetry of the path [ns, rounded up].
+    /// Combined standard uncertainty (k = 1): noise, and what is assumed of path and servers [ns, rounded up].
     #[pyo3(get)]
     uncertainty_ns: i64,
+    /// The part of it that exchanges show [ns, rounded up].
+    #[pyo3(get)]
+    noise_ns: i64,
     status: Status,
     /// As `bound_ns`, not rounded.
     bound: Bound,
 }
 
 impl PyReading {
-    /// From the time of a stamp on both scales, with both bounds.
-    pub(crate) fn new(&VotedTime { reading, strict, tai }: &VotedTime) -> Self {
+    /// From the time of a stamp on both scales, with both bounds and both uncertainties.
+    pub(crate) fn new(&VotedTime { reading, noise, strict, tai }: &VotedTime) -> Self {
         let (utc_ns, bound_ns) = rounded(reading.time.since_origin(), reading.bound);
         let (_, bound_strict_ns) = rounded(reading.time.since_origin(), strict);
         PyReading {
@@ -40,6 +43,7 @@ impl PyReading {
             bound_ns,
             bound_strict_ns,
             uncertainty_ns: nanos_up(reading.uncertainty.as_nanos_up()),
+            noise_ns: nanos_up(noise.as_nanos_up()),
             status: reading.status,
             bound: reading.bound,
         }
@@ -80,10 +84,11 @@ impl PyReading {
     }
 
     fn __repr__(&self) -> String {
-        let PyReading { utc_ns, tai_ns, bound_ns, uncertainty_ns, status, .. } = self;
+        let PyReading { utc_ns, tai_ns, bound_ns, uncertainty_ns, noise_ns, status, .. } = self;
         let status = status.name();
         format!(
-            "Reading(utc_ns={utc_ns}, tai_ns={tai_ns}, bound_ns={bound_ns}, uncertainty_ns={uncertainty_ns}, status='{status}')"
+            "Reading(utc_ns={utc_ns}, tai_ns={tai_ns}, bound_ns={bound_ns}, uncertainty_ns={uncertainty_ns}, \
+             noise_ns={noise_ns}, status='{status}')"
         )
     }
 }

@@ -13,8 +13,10 @@ pub struct LiveSample {
     pub error_s: f64,
     /// The published bound [s].
     pub bound_s: f64,
-    /// The published standard uncertainty [s].
+    /// The published combined standard uncertainty [s].
     pub uncertainty_s: f64,
+    /// The part of it that exchanges show [s].
+    pub noise_s: f64,
     /// Whether the truth lay within the bound, in exact arithmetic, but for the width of the comparison itself.
     pub contained: bool,
     /// The published status.
@@ -149,6 +151,7 @@ mod tests {
             error_s,
             bound_s: 1e-3,
             uncertainty_s: 1e-6,
+            noise_s: 1e-7,
             contained: error_s.abs() <= 1e-3,
             status: Status::Synchronised,
             rate_error_ppm: Some(-t_s),

@@ -111,8 +111,10 @@ pub struct LastClock {
     pub status: Status,
     /// The uncorrected clock minus the absolute one.
     pub offset_s: Option<f64>,
-    /// The standard uncertainty.
+    /// The combined standard uncertainty.
     pub uncertainty_s: Option<f64>,
+    /// The part of it that exchanges show.
+    pub noise_s: Option<f64>,
     /// The bound.
     pub bound_s: Option<f64>,
 }
@@ -133,7 +135,7 @@ pub struct ClockErrors {
 pub struct RetrospectReport {
     /// The errors at the same replies as those of the causal clock.
     pub error: Option<ErrorFigures>,
-    /// The median standard uncertainty of the smoothed clock, in seconds.
+    /// The median standard uncertainty of the smoothed clock, by what exchanges show, in seconds.
     pub uncertainty_s: Option<f64>,
     /// The same of the causal clock.
     pub causal_uncertainty_s: Option<f64>,
@@ -219,6 +221,7 @@ impl LastClock {
             status: last.map_or(Status::Unsynchronised, |(estimate, _)| estimate.status),
             offset_s: track.offset().map(Span::as_seconds),
             uncertainty_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).uncertainty.as_span())),
+            noise_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).noise.as_span())),
             bound_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).bound.as_span())),
         }
     }

@@ -99,7 +99,7 @@ impl Hindsight {
             Some(ClaimedError { error: settled.error?.as_span().as_seconds(), uncertainty })
         }));
         let causal = ClaimedErrors::of(counted().filter_map(|settled| {
-            let uncertainty = settled.step.estimate.at(settled.step.counter).uncertainty.as_seconds();
+            let uncertainty = settled.step.estimate.at(settled.step.counter).noise.as_seconds();
             Some(ClaimedError { error: settled.step.error?.as_span().as_seconds(), uncertainty })
         }));
         RetrospectReport {
@@ -112,7 +112,7 @@ impl Hindsight {
     }
 }
 
-/// An error, and the standard uncertainty that the clock claimed for it, in seconds.
+/// An error, and the standard uncertainty that the clock claimed for it by what exchanges show, in seconds.
 struct ClaimedError {
     error: f64,
     uncertainty: f64,

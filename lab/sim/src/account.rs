@@ -28,9 +28,13 @@ struct WindowReadings {
     differences: Vec<f64>,
     bounds: Claimed,
     strict: Claimed,
-    /// Twice the standard uncertainty, without the bias.
+    /// Twice the noise, without the bias.
+    noisy: Containment,
+    noises: Vec<f64>,
+    /// Twice the combined standard uncertainty, with the bias.
     uncertain: Containment,
-    uncertainties: Vec<f64>,
+    /// The sum of the squares of the errors over the combined standard uncertainty.
+    squared_over_uncertainty: f64,
     /// Sizes of errors without the bias.
     unbiased: Vec<f64>,
 }
@@ -160,13 +164,16 @@ impl WindowReadings {
 
     fn note_claims(&mut self, error: ClockError, bias: f64, read: &Read) {
         let Some(claims) = read.claims else { return };
-        let uncertainty = claims.uncertainty.as_seconds();
+        let (uncertainty, noise) = (claims.uncertainty.as_seconds(), claims.noise.as_seconds());
+        let seconds = error.as_span().as_seconds();
         self.bounds.note(error, claims.bound);
         if let Some(strict) = claims.strict {
             self.strict.note(error, strict);
         }
-        self.uncertain.judge_size((error.as_span().as_seconds() - bias).abs(), 2.0 * uncertainty);
-        self.uncertainties.push(uncertainty);
+        self.noisy.judge_size((seconds - bias).abs(), 2.0 * noise);
+        self.noises.push(noise);
+        self.uncertain.judge_size(seconds.abs(), 2.0 * uncertainty);
+        self.squared_over_uncertainty += (seconds / uncertainty) * (seconds / uncertainty);
     }
 
     fn figures(mut self, name: String) -> WindowResult {
@@ -177,7 +184,8 @@ impl WindowReadings {
         self.errors.sort_by(f64::total_cmp);
         let mut sizes: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();
         let quartiles = percentile_in_place(&mut self.errors, 0.25).zip(percentile_in_place(&mut self.errors, 0.75));
-        let median_uncertainty = percentile_in_place(&mut self.uncertainties, 0.5);
+        let claimed = self.noises.len() as f64;
+        let median_noise = percentile_in_place(&mut self.noises, 0.5);
         let needed = percentile_in_place(&mut self.unbiased, 0.95).filter(|needed| *needed > 0.0);
         WindowResult {
             name,
@@ -198,8 +206,10 @@ impl WindowReadings {
             bound: percentile_in_place(&mut self.bounds.sizes, 0.5),
             strict_containment: self.strict.held.share(),
             strict_bound: percentile_in_place(&mut self.strict.sizes, 0.5),
-            calibration: self.uncertain.share(),
-            width: median_uncertainty.zip(needed).map(|(uncertainty, needed)| 2.0 * uncertainty / needed),
+            calibration: self.noisy.share(),
+            width: median_noise.zip(needed).map(|(noise, needed)| 2.0 * noise / needed),
+            combined_calibration: self.uncertain.share(),
+            over_uncertainty: (claimed > 0.0).then(|| libm::sqrt(self.squared_over_uncertainty / claimed)),
         }
     }
 }

@@ -44,8 +44,10 @@ pub struct ReadingClaims {
     /// The largest error if as many servers as may be are wrong in whatever way; of a clock of several servers that
     /// states it.
     pub strict: Option<Bound>,
-    /// The standard uncertainty.
+    /// The combined standard uncertainty.
     pub uncertainty: StandardUncertainty,
+    /// The part of it that exchanges show.
+    pub noise: StandardUncertainty,
     /// The period of the difference clock.
     pub difference_period: Period,
 }
@@ -145,8 +147,9 @@ impl Timekeeper for FeedForward {
 
     fn read(&mut self, counter: Counter) -> Option<Read> {
         let estimate = self.clock.publish()?;
-        let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-        let claims = ReadingClaims { bound, strict: None, uncertainty, difference_period: estimate.difference_period };
+        let TaiReading { time, uncertainty, noise, bound, .. } = estimate.at(counter);
+        let claims =
+            ReadingClaims { bound, strict: None, uncertainty, noise, difference_period: estimate.difference_period };
         Some(Read { time, claims: Some(claims) })
     }
 }

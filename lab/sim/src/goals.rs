@@ -5,6 +5,7 @@
 //! and largest errors are without that constant bias, which is the same for every clock and which none can see: with it
 //! all ratios would tend to one.
 
+mod calibration;
 mod escapes;
 mod medians;
 mod several;
@@ -125,7 +126,7 @@ impl Campaign {
         let medians = self.medians();
         let single: Vec<Goal> = SINGLE.iter().map(|single| self.worst_of(single)).collect();
         let of_one = [against_rivals(&medians), against_the_oracle(&medians), single, self.outage(), claims(&medians)];
-        [of_one.concat(), self.goals_of_several()].concat()
+        [of_one.concat(), self.goals_of_several(), self.goals_of_calibration()].concat()
     }
 
     /// Goals about two hours without the server.
@@ -325,14 +326,14 @@ fn against_the_oracle(medians: &[Medians]) -> Vec<Goal> {
 /// Goals about the clock's own claims.
 fn claims(medians: &[Medians]) -> Vec<Goal> {
     let honest = || medians.iter().filter(|one| !one.tags.contains(&Tag::LyingServer));
-    // An asymmetry that shows itself is no part of the uncertainty, which is stated apart from it.
+    // An asymmetry that shows itself is no part of the noise.
     let knowable = || honest().filter(|one| !one.tags.contains(&Tag::Unknowable));
     vec![
         Limit::ratio("share of readings inside the bound, worst seed of all", 1.0)
             .at_least(GoalFigure::smallest(each(honest(), |one| one.containment))),
-        Limit::ratio("share of readings within twice the uncertainty, worst scenario", 0.95)
+        Limit::ratio("share of readings within twice the noise, worst scenario", 0.95)
             .at_least(GoalFigure::smallest(each(knowable(), |one| one.calibration))),
-        Limit::ratio("twice the uncertainty over what 95 % of the readings need, worst scenario", 2.0)
+        Limit::ratio("twice the noise over what 95 % of the readings need, worst scenario", 2.0)
             .at_most(GoalFigure::largest(each(knowable(), |one| one.width))),
     ]
 }

@@ -111,7 +111,7 @@ pub struct ClockResult {
 }
 
 /// The names of the figures that checks can ask for.
-pub(crate) const FIGURES: [&str; 18] = [
+pub(crate) const FIGURES: [&str; 20] = [
     "median",
     "iqr",
     "p50",
@@ -129,6 +129,8 @@ pub(crate) const FIGURES: [&str; 18] = [
     "strict-bound",
     "calibration",
     "width",
+    "combined-calibration",
+    "over-uncertainty",
     "unread",
 ];
 
@@ -174,10 +176,16 @@ pub struct WindowResult {
     /// The median strict bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict_bound: Option<f64>,
-    /// The share of readings with the truth inside twice the uncertainty, the bias of the asymmetry taken out.
+    /// The share of readings with the truth inside twice the noise, the bias of the asymmetry taken out.
     pub calibration: Option<f64>,
-    /// Twice the median uncertainty over the 95th percentile of |error| without that bias: 1 is just wide enough.
+    /// Twice the median noise over the 95th percentile of |error| without that bias: 1 is just wide enough.
     pub width: Option<f64>,
+    /// The share of readings with the truth inside twice the combined standard uncertainty, the bias included.
+    #[serde(default)]
+    pub combined_calibration: Option<f64>,
+    /// The root mean square of the error over the combined standard uncertainty, the bias included.
+    #[serde(default)]
+    pub over_uncertainty: Option<f64>,
 }
 
 impl WindowResult {
@@ -201,6 +209,8 @@ impl WindowResult {
             "strict-bound" => self.strict_bound,
             "calibration" => self.calibration,
             "width" => self.width,
+            "combined-calibration" => self.combined_calibration,
+            "over-uncertainty" => self.over_uncertainty,
             "unread" => Some(self.unread),
             _ => None,
         }

@@ -49,8 +49,9 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
 /// What the replay shows at a reading.
 fn shown(track: &ReplayTrack, counter: Counter) -> Option<Shown> {
     let estimate = track.published()?;
-    let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-    let claims = ReadingClaims { bound, strict: None, uncertainty, difference_period: estimate.difference_period };
+    let TaiReading { time, uncertainty, noise, bound, .. } = estimate.at(counter);
+    let claims =
+        ReadingClaims { bound, strict: None, uncertainty, noise, difference_period: estimate.difference_period };
     Some(Shown { counter, time, claims })
 }
 

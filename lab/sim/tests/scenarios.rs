@@ -65,7 +65,7 @@ fn congestion_from_the_first_exchange_on_leaves_no_offset() {
         for seed in seeds {
             let result = Run { name, scenario: &scenario, seed }.execute_with(&["learned"], None);
             let calibration = result.clocks[0].windows[0].calibration.expect("there were readings");
-            assert!(calibration > 0.8, "{name}, seed {seed}: {calibration} of readings within twice their uncertainty");
+            assert!(calibration > 0.8, "{name}, seed {seed}: {calibration} of readings within twice their noise");
         }
     }
 }

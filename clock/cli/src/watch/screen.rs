@@ -95,9 +95,10 @@ fn figures(lines: &mut Vec<ColouredText>, look: &Look, history: &LookHistory, si
     if let Some(offset) = look.offset {
         lines.push(graph("offset", offset, &history.offset_s, width));
     }
-    if let Ok(PublishedTime { reading, .. }) = &look.published {
+    if let Ok(PublishedTime { reading, noise, .. }) = &look.published {
         lines.push(graph("bound", reading.bound.as_span(), &history.bound_s, width));
         lines.push(figure("uncertainty", &reading.uncertainty.to_string()));
+        lines.push(figure("noise", &noise.to_string()));
     }
     let Ok(report) = &look.daemon else {
         return;
@@ -148,7 +149,8 @@ mod tests {
         let bound = Bound::of(Span::from_micros(812));
         let uncertainty = StandardUncertainty::of(Span::from_micros(14));
         let reading = Reading { time, uncertainty, bound, status: Status::Synchronised };
-        let published = PublishedTime { reading, strict: bound, tai: LeapTable::built_in().tai_from_utc(time) };
+        let noise = StandardUncertainty::of(Span::from_micros(9));
+        let published = PublishedTime { reading, noise, strict: bound, tai: LeapTable::built_in().tai_from_utc(time) };
         Look {
             published: Ok(published),
             offset: Some(-Span::from_micros(3)),
@@ -170,6 +172,8 @@ mod tests {
         assert_eq!(lines[0], "2026-11-21T09:30:00.000000000Z  +- 812 us");
         assert_eq!(lines[1], "synchronised");
         assert!(lines.contains(&"offset        -3 us         ▁▁▁▁▁  -3 us .. -3 us".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"uncertainty   14 us".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"noise         9 us".to_owned()), "{lines:?}");
         assert!(lines.contains(&"nothing?[2J listens".to_owned()), "{lines:?}");
     }
 

@@ -94,12 +94,14 @@ fn sources_say_why_they_are_believed_or_not() {
   claims    stratum 2, an error of 300 us at most
   proves    the true time is -701 us to +812 us from the published one
   off by    +0 ns
+  uncertain by 14 us (k = 1), of it noise 9 us
   verdict   believed and published: it belongs to every majority of the 3 servers
 
   other.example.org
   claims    not known yet
   proves    not known yet
   off by    not known yet
+  uncertain not known yet
   verdict   not believed: its name has no address yet
 
 The bound of 812 us holds as long as none of the 3 believed servers is false by less than the others can see.
@@ -131,9 +133,15 @@ fn watch_writes_lines_where_there_is_no_terminal() {
     place.publish(Status::Synchronised);
     let out = place.run(&["watch", "--count", "2", "--interval", "10 ms"]).well();
     assert_eq!(out.lines().count(), 2);
-    for part in
-        ["  offset ", "  bound 812.", "  uncertainty 14", "  rate -12.5 ppm", "  floor 1.52 ms", "  synchronised"]
-    {
+    for part in [
+        "  offset ",
+        "  bound 812.",
+        "  uncertainty 14",
+        "  noise 9",
+        "  rate -12.5 ppm",
+        "  floor 1.52 ms",
+        "  synchronised",
+    ] {
         assert!(out.contains(part), "{part}: {out}");
     }
     assert!(!out.contains('\x1b'));

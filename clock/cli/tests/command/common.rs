@@ -148,6 +148,7 @@ fn estimate(status: Status) -> Estimate {
         time,
         period,
         uncertainty: StandardUncertainty::of(Span::from_micros(14)),
+        noise: StandardUncertainty::of(Span::from_micros(9)),
         uncertainty_growth: GrowthRate::of(Rate::from_ppb(10.0)),
         bound: Bound::of(Span::from_micros(812)),
         bound_growth: GrowthRate::of(Rate::from_ppb(20.0)),

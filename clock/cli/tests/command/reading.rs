@@ -24,7 +24,7 @@ fn now_tells_time_bound_and_status() {
     let out = published(Status::Synchronised).run(&["now"]).well();
     assert!(out.starts_with("2026-11-21T09:30:"), "{out}");
     assert!(out.contains("Z  +- 812."), "{out}");
-    assert!(out.contains("us  synchronised (standard uncertainty 14"), "{out}");
+    assert!(out.contains("us  synchronised (standard uncertainty 14") && out.contains(", noise 9"), "{out}");
     let out = published(Status::WarmingUp).run(&["now", "--tai"]).well();
     assert!(out.starts_with("2026-11-21T09:30:3") && out.contains(" TAI  +- ") && out.contains("warming-up"), "{out}");
 }
@@ -38,6 +38,7 @@ fn now_in_json_has_everything_with_its_unit() {
     assert!((812e-6..813e-6).contains(&answer["bound_s"].as_f64().unwrap()));
     assert_eq!(answer["bound_strict_s"], answer["bound_s"], "one server has one bound");
     assert!((14e-6..15e-6).contains(&answer["uncertainty_s"].as_f64().unwrap()));
+    assert!((9e-6..10e-6).contains(&answer["noise_s"].as_f64().unwrap()));
     assert_eq!(answer["status"], "holdover");
 }
 

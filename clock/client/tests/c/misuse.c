@@ -18,6 +18,7 @@ int main(int argc, char **argv)
     struct ffclock_stamp stamp = {7, 7};
     struct ffclock_reading reading = {0};
     struct ffclock_interval interval = {0};
+    uint64_t noise_ns = 0;
 
     EXPECT(argc == 2);
     EXPECT(ffclock_open(argv[1], NULL) == null_pointer);
@@ -31,6 +32,9 @@ int main(int argc, char **argv)
     EXPECT(ffclock_at_strict(NULL, &stamp, &reading) == null_pointer);
     EXPECT(ffclock_at_strict(clock, NULL, &reading) == null_pointer);
     EXPECT(ffclock_at_strict(clock, &stamp, NULL) == null_pointer);
+    EXPECT(ffclock_noise_at(NULL, &stamp, &noise_ns) == null_pointer);
+    EXPECT(ffclock_noise_at(clock, NULL, &noise_ns) == null_pointer);
+    EXPECT(ffclock_noise_at(clock, &stamp, NULL) == null_pointer);
     EXPECT(ffclock_now_strict(NULL, &reading) == null_pointer && ffclock_now_strict(clock, NULL) == null_pointer);
     EXPECT(ffclock_elapsed(NULL, &stamp, &stamp, &interval) == null_pointer);
     EXPECT(ffclock_elapsed(clock, NULL, &stamp, &interval) == null_pointer);
@@ -50,6 +54,8 @@ int main(int argc, char **argv)
     EXPECT(reading.bound_ns > 50000 && reading.bound_ns < 1000000);
     EXPECT(ffclock_stamp(clock, &stamp) == FFCLOCK_ERROR_OK);
     EXPECT(ffclock_at_strict(clock, &stamp, &reading) == FFCLOCK_ERROR_OK && reading.seconds != 0);
+    EXPECT(ffclock_noise_at(clock, &stamp, &noise_ns) == FFCLOCK_ERROR_OK);
+    EXPECT(noise_ns != 0 && noise_ns < reading.uncertainty_ns);
     EXPECT(ffclock_reopen(clock) == FFCLOCK_ERROR_OK);
     EXPECT(ffclock_status(clock) == FFCLOCK_STATUS_SYNCHRONISED);
 

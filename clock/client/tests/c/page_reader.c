@@ -46,5 +46,6 @@ int main(int argc, char **argv)
         return 4;
     printf("bound_strict %" PRIu64 "\n", slot->bound_strict);
     printf("deciders %" PRIu64 "\n", slot->vote >> FFCLOCK_PAGE_VOTE_DECIDERS & 0xff);
+    printf("noise %" PRIu64 "\n", slot->vote >> FFCLOCK_PAGE_VOTE_NOISE);
     return 0;
 }

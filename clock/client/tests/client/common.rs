@@ -71,6 +71,7 @@ pub fn about(counter: Counter) -> Publication {
             time: Moment::from_origin(Span::from_secs(UTC_SECONDS + 37)),
             period: period(),
             uncertainty: StandardUncertainty::of(Span::from_micros(2)),
+            noise: StandardUncertainty::of(Span::from_micros(1)),
             uncertainty_growth: GrowthRate::of(Rate::from_ppb(20.0)),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::of(Rate::from_ppb(100.0)),

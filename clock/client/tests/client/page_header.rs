@@ -3,7 +3,7 @@
 use crate::c;
 use crate::common::{Directory, publication, writer};
 use ffclock_page::layout::{self, header, slot, state, tag, vote};
-use ffclock_units::ServerIdentity;
+use ffclock_units::{ServerIdentity, Span};
 use std::path::Path;
 
 const HEADER_WORDS: [(&str, usize); 8] = [
@@ -61,6 +61,7 @@ fn constants() -> Vec<(String, String)> {
         long("MAGIC", layout::MAGIC),
         long("MISSING", layout::MISSING),
         long("UNKNOWN", layout::UNKNOWN),
+        long("UNKNOWN_NOISE", layout::UNKNOWN_NOISE),
         long("CHECK_SEED", layout::CHECK_SEED),
         number("SLOTS", layout::SLOTS),
         number("STRIDE", layout::STRIDE),
@@ -78,6 +79,7 @@ fn constants() -> Vec<(String, String)> {
         ("VOTE_DECIDERS", vote::DECIDERS),
         ("VOTE_TOLERATED", vote::TOLERATED),
         ("VOTE_BELIEVED", vote::BELIEVED),
+        ("VOTE_NOISE", vote::NOISE),
     ];
     all.extend(fields.map(|(name, bit)| number(name, bit as usize)));
     all
@@ -143,7 +145,7 @@ fn a_c_program_reads_what_rust_wrote() {
     let expected = format!(
         "counter {}\nutc_seconds 1800000000\nfraction 0\nperiod {}\nshift {}\nstatus 4\ntai_offset 37\n\
          counter_id {}\nepoch 1\nepoch_begin {}\nvalid_until {}\ndifference_bound {}\nserver 20000abcd\n\
-         bound_strict {}\ndeciders 1\n",
+         bound_strict {}\ndeciders 1\nnoise {}\n",
         estimate.counter.raw(),
         estimate.period.mantissa(),
         estimate.period.shift(),
@@ -151,7 +153,13 @@ fn a_c_program_reads_what_rust_wrote() {
         published.epoch_begin.raw(),
         published.valid_until.raw(),
         estimate.difference_bound.units(),
-        (estimate.bound.as_span().units() as u128).div_ceil(1 << 32) + 1,
+        units_up(estimate.bound.as_span()),
+        units_up(estimate.noise.as_span()),
     );
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+}
+
+/// An error figure as a page has it.
+fn units_up(error: Span) -> u128 {
+    (error.units() as u128).div_ceil(1 << 32) + 1
 }

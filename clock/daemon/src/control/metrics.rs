@@ -96,6 +96,7 @@ fn describe_clock(text: &mut Exposition, status: &StatusReport) {
     text.of_daemon(&metrics::TOLERATED, vote.map(|vote| vote.tolerated as f64));
     text.of_daemon(&metrics::BELIEVED, vote.map(|vote| vote.believed as f64));
     text.of_daemon(&metrics::UNCERTAINTY, clock.map(|clock| clock.uncertainty_s));
+    text.of_daemon(&metrics::NOISE, clock.and_then(|clock| clock.noise_s));
     text.of_daemon(&metrics::SYSTEM_CLOCK_BEHIND, clock.map(|clock| clock.system_clock_behind_s));
     text.of_daemon(&metrics::RATE, clock.map(|clock| clock.rate_ppm));
     text.of_daemon(&metrics::RATE_BOUND, clock.map(|clock| clock.rate_bound_ppm));
@@ -176,6 +177,7 @@ mod tests {
             bound_s: 0.0,
             bound_strict_s: Some(0.0),
             uncertainty_s: 0.0,
+            noise_s: Some(0.0),
             period_s: 1e-9,
             rate_ppm: 0.0,
             rate_bound_ppm: 0.0,

@@ -30,7 +30,8 @@ impl Keeper<'_> {
             system_clock_behind_s: (reading.time - pair.value).as_seconds(),
             bound_s: reading.bound.as_seconds(),
             bound_strict_s: known(self.strict.after(at.time - estimate.time).as_span()),
-            uncertainty_s: reading.uncertainty.as_seconds(),
+            uncertainty_s: at.uncertainty.as_seconds(),
+            noise_s: known(at.noise.as_span()),
             period_s: estimate.difference_period.as_seconds(),
             rate_ppm: estimate.difference_period.relative_to(self.host_counter.nominal.period).as_ppm(),
             rate_bound_ppm: estimate.difference_bound.as_rate().as_ppm(),
@@ -48,6 +49,7 @@ impl Keeper<'_> {
             if let Some(own) = peer.estimate().map(|estimate| estimate.at(counter)) {
                 report.bound_s = known(own.bound.as_span());
                 report.uncertainty_s = known(own.uncertainty.as_span());
+                report.noise_s = known(own.noise.as_span());
                 report.offset_s = published.map(|published| (own.time - published).as_seconds());
             }
             self.report_vote(server, &mut report);

@@ -43,6 +43,7 @@ impl Peer {
             shifts: (self.tally.shifts_up + summary.shifts_up, self.tally.shifts_down + summary.shifts_down),
             bound_s: None,
             uncertainty_s: None,
+            noise_s: None,
             offset_s: None,
             vote: self.vote_report(&summary),
             why: String::new(),

@@ -6,11 +6,12 @@
 //! equations.
 
 use super::Learned;
+use super::prior::{ServerPrior, combined};
 use crate::bank::group::Evident;
 use crate::bank::measurement::MICRO;
 use crate::learned::{Filter, ServerTime};
 use crate::outcome::Measure;
-use crate::tuning::ensemble::{ASYMMETRY_PART, CLAIM_PART, LEAST_SYSTEMATIC, NO_LONGER_SUSPECT, SUSPECT};
+use crate::tuning::ensemble::{NO_LONGER_SUSPECT, SUSPECT};
 use crate::{ClassicConfig, LearnedConfig, Outcome, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,8 +28,10 @@ pub struct Ensemble {
     filter: Filter,
     nominal: Period,
     members: Vec<EnsembleMember>,
-    /// The servers' claims of their own largest errors, s.
-    claims: Vec<f64>,
+    /// What is assumed of the servers' times.
+    priors: Vec<ServerPrior>,
+    /// The standard uncertainty of the published time by what is assumed of the servers' times, s.
+    systematic: f64,
 }
 
 /// One of the servers, as the others see it.
@@ -79,7 +82,8 @@ impl Ensemble {
             filter: Filter::new(config, classic, nominal, servers),
             nominal,
             members: vec![EnsembleMember::NEW; servers],
-            claims: vec![0.0; servers],
+            priors: vec![ServerPrior::NEW; servers],
+            systematic: 0.0,
         }
     }
 
@@ -94,7 +98,8 @@ impl Ensemble {
             filter: own.filter().clone(),
             nominal: own.nominal(),
             members: vec![EnsembleMember::NEW],
-            claims: vec![own.claim()],
+            priors: vec![own.server_prior()],
+            systematic: 0.0,
         };
         ensemble.renumber(&origins);
         ensemble
@@ -104,7 +109,7 @@ impl Ensemble {
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.filter.bytes()
-            + self.members.capacity() * (size_of::<EnsembleMember>() + size_of::<f64>())
+            + self.members.capacity() * (size_of::<EnsembleMember>() + size_of::<ServerPrior>())
     }
 
     /// The servers.
@@ -121,7 +126,7 @@ impl Ensemble {
         };
         let counts = member.is_believed && !member.is_suspect;
         let evident = if counts { Evident::All } else { Evident::OwnFloors };
-        self.claims[server] = exchange.server.root_distance.as_seconds();
+        self.priors[server] = own.server_prior();
         self.filter.adopt_asymmetry(server, own.filter());
         let measured = self.filter.measure(&own.input(server, exchange, evident));
         Outcome { events: measured.events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
@@ -148,9 +153,9 @@ impl Ensemble {
     pub fn renumber(&mut self, origins: &[Option<usize>]) {
         debug_assert!((1..=MOST_SERVERS).contains(&origins.len()), "{} servers", origins.len());
         debug_assert!(origins.iter().flatten().all(|origin| *origin < self.members.len()), "{origins:?}");
-        let before = core::mem::take(&mut self.claims);
-        let claim = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).unwrap_or(0.0);
-        self.claims = origins.iter().map(claim).collect();
+        let before = core::mem::take(&mut self.priors);
+        let prior = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
+        self.priors = origins.iter().map(|origin| prior(origin).unwrap_or(ServerPrior::NEW)).collect();
         let before = core::mem::take(&mut self.members);
         let member = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
         self.members = origins.iter().map(|origin| member(origin).unwrap_or(EnsembleMember::NEW)).collect();
@@ -173,7 +178,12 @@ impl Ensemble {
         let weights = voices.map(|voice| voice.as_ref().map_or(0.0, weight));
         let sum: f64 = weights.iter().sum();
         if sum > 0.0 {
-            self.filter.weigh(weights.map(|weight| weight / sum));
+            let weights = weights.map(|weight| weight / sum);
+            // Paths and claims of different servers are taken as independent.
+            let part = |(voice, weight): (&Voice, f64)| weight * weight * voice.variance();
+            let parts = voices.iter().zip(weights).filter_map(|(voice, weight)| Some((voice.as_ref()?, weight)));
+            self.systematic = libm::sqrt(parts.map(part).sum()) * MICRO;
+            self.filter.weigh(weights);
         }
         let published = self.filter.ahead();
         for ((member, weight), voice) in self.members.iter_mut().zip(weights).zip(voices) {
@@ -187,11 +197,9 @@ impl Ensemble {
     }
 
     fn voice(&self, server: usize) -> Option<Voice> {
-        let claim = self.claims.get(server)?;
+        let prior = self.priors.get(server)?;
         let ServerTime { ahead, variance } = self.filter.server_time(server)?;
-        let path = ASYMMETRY_PART * 0.5 * self.filter.floor(server) / MICRO;
-        let claim = CLAIM_PART * claim / MICRO;
-        Some(Voice { server, time: ahead, systematic: path * path + claim * claim + LEAST_SYSTEMATIC, noise: variance })
+        Some(Voice { server, time: ahead, systematic: prior.variance(self.filter.floor(server)), noise: variance })
     }
 
     /// Finds the servers whose time is not explained: those that moved first, then the one that is furthest from the
@@ -229,7 +237,8 @@ impl Ensemble {
             counter: state.counter,
             time: state.time,
             period: period(state.rate),
-            uncertainty: StandardUncertainty::from_seconds(state.uncertainty),
+            uncertainty: combined(state.noise, self.systematic),
+            noise: StandardUncertainty::from_seconds(state.noise),
             uncertainty_growth: GrowthRate::of(Rate::from_fraction(state.growth)),
             bound: Bound::UNKNOWN,
             bound_growth: GrowthRate::from_units(u64::MAX),

@@ -1,5 +1,6 @@
 //! The guard with the classic filter behind it: what both estimators are made of.
 
+use super::prior::{AsymmetryPrior, ServerPrior, combined};
 use crate::classic::{Admitted, Filter, Measured};
 use crate::frame::{Point, Slope};
 use crate::guard::{Decision, Entry, Examined, Guard, Passage};
@@ -14,6 +15,10 @@ use ffclock_units::{
 pub struct Guarded {
     pub guard: Guard,
     pub classic: Filter,
+    /// The server's claim of its own largest error with the last exchange that was used, s.
+    claim: f64,
+    /// The standard deviation of the path's asymmetry as a part of the round trip, where no error of it is stated.
+    asymmetry_part: f64,
 }
 
 /// What the guard decided of an exchange, and what the classic filter measured.
@@ -42,7 +47,8 @@ impl Judged {
 impl Guarded {
     pub fn new(config: &ClassicConfig, nominal: Period, remembered: Option<RateMemory>) -> Self {
         let guard = Guard::new(config, nominal, remembered);
-        Guarded { classic: Filter::new(config, nominal, guard.prior()), guard }
+        let classic = Filter::new(config, nominal, guard.prior());
+        Guarded { guard, classic, claim: 0.0, asymmetry_part: config.asymmetry_deviation }
     }
 
     pub fn bytes(&self) -> usize {
@@ -71,7 +77,17 @@ impl Guarded {
             is_suspected,
             contradicted,
         };
-        self.carry_out(exchange, decision, judged)
+        let judged = self.carry_out(exchange, decision, judged);
+        if judged.entry_without_suspicion().is_some() {
+            self.claim = exchange.server.root_distance.as_seconds();
+        }
+        judged
+    }
+
+    /// What is assumed of the server's time beyond what its exchanges show.
+    pub fn server_prior(&self) -> ServerPrior {
+        let stated = self.guard.half_asymmetry_error().map(AsymmetryPrior::HalfError);
+        ServerPrior { asymmetry: stated.unwrap_or(AsymmetryPrior::PartOfTrip(self.asymmetry_part)), claim: self.claim }
     }
 
     /// Whether the classic filter does not believe an exchange that is within the proof.
@@ -158,11 +174,13 @@ impl Guarded {
         let Slope { rate: long, error: long_error } = self.classic.long_rate();
         let bound = self.guard.bound_of_height(self.classic.height()?);
         let bound_growth = self.guard.growth(rate);
+        let systematic = self.server_prior().deviation(self.classic.floor().as_seconds());
         Some(Estimate {
             counter,
             time,
             period: self.guard.period_at(rate),
-            uncertainty: StandardUncertainty::from_seconds(error).at_most(bound),
+            uncertainty: combined(error, systematic).at_most(bound),
+            noise: StandardUncertainty::from_seconds(error).at_most(bound),
             uncertainty_growth: GrowthRate::of(Rate::from_fraction(rate_error)).min(bound_growth),
             bound,
             bound_growth,

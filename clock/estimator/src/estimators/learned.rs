@@ -1,6 +1,7 @@
 //! The learned estimator: the guard with the learned filter behind it, and the classic filter as a second opinion.
 
 use super::guarded::{Guarded, Judged};
+use super::prior::{ServerPrior, combined};
 use crate::bank::Densities;
 use crate::bank::group::{Begin, Evident};
 use crate::frame::Point;
@@ -29,8 +30,6 @@ pub struct Learned {
     revisions: Revisions,
     /// How the last exchange was used.
     last: Outcome,
-    /// What the server claimed then of its own largest error, s.
-    claim: f64,
     /// How the last exchange that the filter took entered it.
     entry: Entry,
 }
@@ -46,7 +45,6 @@ impl Learned {
             disagrees: false,
             revisions: Revisions::default(),
             last: Outcome::rejected(Rejection::OutOfOrder),
-            claim: 0.0,
             entry: Entry::First,
         }
     }
@@ -77,9 +75,9 @@ impl Learned {
         self.guarded.guard.nominal()
     }
 
-    /// What the server last claimed of its own largest error, s.
-    pub(crate) fn claim(&self) -> f64 {
-        self.claim
+    /// What is assumed of the server's time beyond what its exchanges show.
+    pub(crate) fn server_prior(&self) -> ServerPrior {
+        self.guarded.server_prior()
     }
 
     /// How the last exchange was used.
@@ -89,7 +87,7 @@ impl Learned {
 
     /// The last exchange, for a filter of several servers.
     pub(crate) fn input<'a>(&'a self, server: usize, exchange: &'a Exchange, evident: Evident) -> Input<'a> {
-        let Guarded { guard, classic } = &self.guarded;
+        let Guarded { guard, classic, .. } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
         Input { server, exchange, evident, guard, entry: self.entry, fallback_rate }
     }
@@ -111,7 +109,7 @@ impl Learned {
         };
         let Some(entry) = judged.entry_without_suspicion() else { return judged.outcome };
         self.entry = entry;
-        let Guarded { guard, classic } = &self.guarded;
+        let Guarded { guard, classic, .. } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
         let input = Input { server: 0, exchange, evident: Evident::All, guard, entry, fallback_rate };
         let Measured { mut events, offset, revisions, doubts_proof } = self.filter.measure(&input);
@@ -150,11 +148,13 @@ impl Learned {
         let guard = &self.guarded.guard;
         let bound = guard.bound_of(state.counter, state.time);
         let bound_growth = guard.growth(state.rate);
+        let systematic = self.server_prior().deviation(self.filter.floor(0));
         Estimate {
             counter: state.counter,
             time: state.time,
             period: guard.period_at(state.rate),
-            uncertainty: StandardUncertainty::from_seconds(state.uncertainty).at_most(bound),
+            uncertainty: combined(state.noise, systematic).at_most(bound),
+            noise: StandardUncertainty::from_seconds(state.noise).at_most(bound),
             uncertainty_growth: GrowthRate::of(Rate::from_fraction(state.growth)).min(bound_growth),
             bound,
             bound_growth,
@@ -177,10 +177,11 @@ impl Learned {
     }
 }
 
-/// Whether the learned state and the classic estimate are further apart than their uncertainties explain.
+/// Whether the learned state and the classic estimate are further apart than their noise explains: what no exchange
+/// shows is common to both.
 fn disagree(state: &State, other: &Estimate) -> bool {
     let apart = (state.time - other.at(state.counter).time).as_seconds().abs();
-    let joint = StandardUncertainty::from_seconds(state.uncertainty).as_seconds() + other.uncertainty.as_seconds();
+    let joint = StandardUncertainty::from_seconds(state.noise).as_seconds() + other.noise.as_seconds();
     !state.is_young && apart > DISAGREEMENT * joint
 }
 
@@ -192,7 +193,7 @@ impl Estimator for Learned {
         let is_used_after_all = outcome.verdict != judged.outcome.verdict;
         let contradicted = if is_used_after_all { 0 } else { judged.contradicted };
         self.guarded.guard.count(&outcome, contradicted);
-        (self.last, self.claim) = (outcome, exchange.server.root_distance.as_seconds());
+        self.last = outcome;
         outcome
     }
 
@@ -243,12 +244,16 @@ impl Estimator for Learned {
 mod tests {
     use super::*;
     use crate::learned::tests::exchange;
-    use ffclock_units::Ticks;
+    use ffclock_units::{Bound, Ticks};
 
     /// A clock after a while, and its state.
     fn settled() -> (Learned, State) {
+        settled_with(ClassicConfig::default())
+    }
+
+    fn settled_with(config: ClassicConfig) -> (Learned, State) {
         let nominal = Period::from_hertz(1e9).unwrap();
-        let mut learned = Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, None);
+        let mut learned = Learned::new(LearnedConfig::default(), config, nominal, None);
         (0..400).for_each(|number| _ = learned.update(&exchange(number)));
         let state = learned.filter.state().unwrap();
         assert_eq!(learned.status(&state), Status::Synchronised);
@@ -256,10 +261,26 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_whose_uncertainty_grows_by_more_than_1_ppm_is_warming_up() {
+    fn a_clock_whose_noise_grows_by_more_than_1_ppm_is_warming_up() {
         let (learned, state) = settled();
         for (ppm, status) in [(0.9, Status::Synchronised), (1.1, Status::WarmingUp)] {
             assert_eq!(learned.status(&State { growth: ppm * 1e-6, ..state }), status);
+        }
+    }
+
+    /// The exchanges have a floor of 280 us, and the server claims no error, which counts for 0.1 us.
+    #[test]
+    fn the_uncertainty_contains_what_the_options_say_of_the_path() {
+        let usual = ClassicConfig::default();
+        let narrow = ClassicConfig { asymmetry_deviation: 0.02, ..usual.clone() };
+        let stated = ClassicConfig { asymmetry_error: Bound::of(Span::from_micros(40)), ..usual.clone() };
+        for (config, expected_us) in [(usual, 14.0), (narrow, 2.8), (stated, 20.0 / 3.0_f64.sqrt())] {
+            let (learned, state) = settled_with(config);
+            let estimate = learned.estimate().unwrap();
+            assert_eq!(estimate.noise, StandardUncertainty::from_seconds(state.noise));
+            let [noise, combined] = [estimate.noise, estimate.uncertainty].map(|one| one.as_seconds() * 1e6);
+            let systematic = (combined * combined - noise * noise - 0.01).sqrt();
+            assert!((systematic / expected_us - 1.0).abs() < 0.02, "{systematic} {expected_us}");
         }
     }
 
@@ -267,7 +288,7 @@ mod tests {
     fn the_filters_disagree_beyond_three_joint_uncertainties() {
         let (learned, state) = settled();
         let other = learned.guarded.estimate().unwrap();
-        let joint = state.uncertainty + other.uncertainty.as_seconds();
+        let joint = state.noise + other.noise.as_seconds();
         for (times, disagrees) in [(2.9, false), (3.1, true)] {
             let time = other.at(state.counter).time + Span::from_seconds(times * joint);
             assert_eq!(disagree(&State { time, ..state }, &other), disagrees, "{times}");

@@ -10,8 +10,8 @@ use ffclock_units::{Counter, Moment, Rate, Status, Tai};
 pub struct State {
     pub counter: Counter,
     pub time: Moment<Tai>,
-    /// The standard uncertainty of `time`, s, and how fast it grows, s/s.
-    pub uncertainty: f64,
+    /// The standard uncertainty of `time` by what exchanges show, s, and how fast it grows, s/s.
+    pub noise: f64,
     pub growth: f64,
     /// The rate of the absolute clock and that of the difference clock, relative to the nominal one.
     pub rate: f64,
@@ -49,7 +49,7 @@ impl Filter {
         State {
             counter: now.counter,
             time: now.frame.moment(now.counter, (now.blend.theta + self.ahead) * MICRO),
-            uncertainty: libm::hypot(self.ambiguity(), likely) * MICRO + LEAST_UNCERTAINTY,
+            noise: libm::hypot(self.ambiguity(), likely) * MICRO + LEAST_UNCERTAINTY,
             growth: growth.max(0.0) * MICRO / now.later,
             rate: now.blend.rate * MICRO,
             difference_rate: now.difference.rate * MICRO,

@@ -37,7 +37,8 @@ impl ServerClock {
 
 /// The clock while the servers disagree: it runs on its oscillator from the last time that a majority agreed, and its
 /// bound covers every server's interval, now and as these move away; so does the bound of the difference clock. One
-/// server that is right is enough for both to hold. Which of them is right is unknown, so the uncertainty is the bound.
+/// server that is right is enough for both to hold. Which of them is right is unknown, so the uncertainty is the bound,
+/// and no part of it is known to be common to two readings.
 pub fn without_majority(agreed: &Estimate, candidates: &[ServerClock]) -> Estimate {
     let mut held = Estimate { status: Status::Holdover, ..*agreed };
     for ServerClock { now, claimed, .. } in candidates {
@@ -51,6 +52,7 @@ pub fn without_majority(agreed: &Estimate, candidates: &[ServerClock]) -> Estima
     }
     Estimate {
         uncertainty: StandardUncertainty::of(held.bound.as_span()),
+        noise: StandardUncertainty::of(held.bound.as_span()),
         uncertainty_growth: held.bound_growth,
         ..held
     }
@@ -117,6 +119,7 @@ mod tests {
             time: Moment::from_origin(Span::from_micros(offset)),
             period,
             uncertainty: StandardUncertainty::ZERO,
+            noise: StandardUncertainty::ZERO,
             uncertainty_growth: bound_growth,
             bound: Bound::of(Span::from_micros(bound)),
             bound_growth,
@@ -181,7 +184,7 @@ mod tests {
             }
         }
         assert!(held.difference_bound >= GrowthRate::of(Rate::from_ppm(1.0)));
-        assert_eq!(held.uncertainty.as_span(), held.bound.as_span());
+        assert_eq!((held.uncertainty.as_span(), held.noise.as_span()), (held.bound.as_span(), held.bound.as_span()));
         assert_eq!(without_majority(&agreed, &[]).bound, agreed.bound);
     }
 }

@@ -42,6 +42,7 @@ fn clock(micros: i64, period: Period) -> Estimate {
         time: at_micros(micros),
         period,
         uncertainty: StandardUncertainty::ZERO,
+        noise: StandardUncertainty::ZERO,
         uncertainty_growth: growth,
         bound: Bound::of(Span::from_millis(10)),
         bound_growth: growth,

@@ -15,6 +15,7 @@ use ffclock_units::{Counter, Direction, Estimate, Period};
 #[derive(Clone, Copy, Debug)]
 pub struct Causal {
     pub theta: f64,
+    /// Of what exchanges show: the smoother has no more.
     pub uncertainty: f64,
     pub bound: f64,
     /// ppm.
@@ -26,7 +27,7 @@ impl Causal {
         let at = estimate.at(counter);
         Causal {
             theta: frame.height(counter, at.time) / MICRO,
-            uncertainty: at.uncertainty.as_seconds() / MICRO,
+            uncertainty: at.noise.as_seconds() / MICRO,
             bound: at.bound.as_seconds() / MICRO,
             rate: estimate.period.relative_to(nominal).as_ppm(),
         }

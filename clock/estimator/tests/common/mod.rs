@@ -196,9 +196,9 @@ pub struct Report {
     pub bounds: Vec<f64>,
     /// Readings whose error exceeded the bound.
     pub escaped: usize,
-    /// Readings whose error, less half the asymmetry, exceeded the standard uncertainty.
+    /// Readings whose error, less half the asymmetry, exceeded the noise.
     pub unlikely: usize,
-    /// (time, error less half the asymmetry at the start, uncertainty) of every reading, s.
+    /// (time, error less half the asymmetry at the start, noise) of every reading, s.
     pub judged: Vec<(f64, f64, f64)>,
     pub outcomes: Vec<(f64, Outcome)>,
     pub statuses: Vec<(f64, Status)>,
@@ -223,8 +223,8 @@ impl Report {
         self.quantile(from, 0.75) - self.quantile(from, 0.25)
     }
 
-    /// The part of the readings in [from, to) whose error is within twice the uncertainty, and how much wider the
-    /// uncertainty is than the 68th percentile of the errors.
+    /// The part of the readings in [from, to) whose error is within twice the noise, and how much wider the
+    /// noise is than the 68th percentile of the errors.
     pub fn calibration(&self, from: f64, to: f64) -> (f64, f64) {
         let judged: Vec<_> = self.judged.iter().filter(|(time, ..)| (from..to).contains(time)).collect();
         let within = judged.iter().filter(|(_, error, likely)| error.abs() <= 2.0 * likely).count();
@@ -302,13 +302,13 @@ impl<E: Estimator> Lab<E> {
         let age = estimate.period * (self.world.counter() - estimate.counter);
         let error = (estimate.time + age - self.world.moment(self.world.time())).as_seconds();
         let bound = estimate.bound.grown(age, estimate.bound_growth).as_seconds();
-        let likely = estimate.uncertainty.grown(age, estimate.uncertainty_growth).as_seconds();
+        let likely = estimate.noise.grown(age, estimate.uncertainty_growth).as_seconds();
         let asymmetry = self.world.forward_floor - self.world.backward_floor;
         self.report.judged.push((self.world.time(), error - self.bias, likely));
         self.report.escaped += usize::from(error.abs() > bound);
         self.report.unlikely += usize::from((error - 0.5 * asymmetry).abs() > likely);
         assert!(!self.strict || error.abs() <= bound, "at {}: error {error:e}, bound {bound:e}", self.world.time());
-        assert!(estimate.uncertainty.as_span() <= estimate.bound.as_span());
+        assert!(estimate.noise <= estimate.uncertainty && estimate.uncertainty.as_span() <= estimate.bound.as_span());
         let truth = self.world.moment(self.world.time());
         let proven = self.classic.proven(self.world.counter());
         let holds = proven.is_some_and(|proven| proven.earliest <= truth && truth <= proven.latest);

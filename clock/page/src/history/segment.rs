@@ -21,6 +21,9 @@ pub(super) type EntryWords = [u64; ENTRY_WORDS - 1];
 /// More than the rounding error of the ratio of two periods as a float.
 const RATE_ROUNDING: f64 = 1e-14;
 
+/// The ends of a figure of which neither is known.
+const UNKNOWN_ENDS: u64 = (UNKNOWN as u64) << 32 | UNKNOWN as u64;
+
 /// The rates that were possible from a line on until another one, relative to the first line's, and how fast the
 /// uncertainty grew.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +76,8 @@ pub(super) struct HistorySegment {
     period: Period,
     bound: SegmentFigure,
     uncertainty: SegmentFigure,
+    /// With the growth of the uncertainty.
+    noise: SegmentFigure,
     state: u64,
     leap: LeapStep,
 }
@@ -93,23 +98,25 @@ impl HistorySegment {
         let (first, last) = (base.bound, end.bound + missed);
         let apart = Bound::of(base.time + base.period * ticks - end.time);
         let explained = base.bound + end.bound + rates.reach(base.period).over(lasts);
-        let (bounds, uncertainties) = if apart > explained {
+        let (bounds, uncertainties, noises) = if apart > explained {
             let both = first.max(last) + growth.over(lasts);
-            ([both; 2], [both.as_span(); 2])
+            ([both; 2], [both.as_span(); 2], [both.as_span(); 2])
         } else {
-            ([first, last], [base.uncertainty.as_span(), end.uncertainty.as_span()])
+            let ends = |figure: fn(&Estimate) -> StandardUncertainty| [base, end].map(|line| figure(line).as_span());
+            ([first, last], ends(|line| line.uncertainty), ends(|line| line.noise))
         };
-        let [from, to] = uncertainties;
+        // One growth for both: that of the figure that changes more.
+        let changes = [uncertainties, noises].map(|[from, to]| (to - from).abs());
+        let change = changes.into_iter().fold(Span::ZERO, Span::max);
+        let uncertainty_growth = slope_and(change, lasts, rates.uncertainty_growth);
         HistorySegment {
             begin: base.counter,
             ticks: ticks.raw().unsigned_abs(),
             time: base.time,
             period,
             bound: SegmentFigure { ends: bounds.map(Bound::as_span), growth },
-            uncertainty: SegmentFigure {
-                ends: uncertainties,
-                growth: slope_and(to - from, lasts, rates.uncertainty_growth),
-            },
+            uncertainty: SegmentFigure { ends: uncertainties, growth: uncertainty_growth },
+            noise: SegmentFigure { ends: noises, growth: uncertainty_growth },
             state: u64::from(status_code(base.status)) << state::STATUS,
             leap,
         }
@@ -128,6 +135,7 @@ impl HistorySegment {
                 ends: [Span::MAX, first.uncertainty.as_span()],
                 growth: first.uncertainty_growth,
             },
+            noise: SegmentFigure { ends: [Span::MAX, first.noise.as_span()], growth: first.uncertainty_growth },
             state: u64::from(status_code(first.status)) << state::STATUS,
             leap,
         }
@@ -140,8 +148,8 @@ impl HistorySegment {
         let (uncertainty, uncertainty_per_tick, uncertainty_scale) = self.uncertainty.packed(self.period);
         words[entry::STATE] = self.state
             | u64::from(self.period.shift()) << state::PERIOD_SHIFT
-            | bound_scale << state::BOUND_SCALE
-            | uncertainty_scale << state::UNCERTAINTY_SCALE
+            | u64::from(bound_scale) << state::BOUND_SCALE
+            | u64::from(uncertainty_scale) << state::UNCERTAINTY_SCALE
             | packed_offset(self.leap.before)? << state::OFFSET_BEFORE
             | packed_offset(self.leap.after)? << state::OFFSET_AFTER;
         words[entry::BEGIN] = self.begin.raw();
@@ -154,6 +162,10 @@ impl HistorySegment {
         words[entry::UNCERTAINTY] = uncertainty;
         words[entry::UNCERTAINTY_PER_TICK] = uncertainty_per_tick;
         words[entry::LEAP_AT] = self.leap.at as u64;
+        words[entry::NOISE] = match uncertainty {
+            UNKNOWN_ENDS => UNKNOWN_ENDS,
+            _ => self.noise.at_scale(uncertainty_scale),
+        };
         let [_, payload @ ..] = words;
         Some(payload)
     }
@@ -172,20 +184,27 @@ fn slope_and(change: Span, lasts: Span, growth: GrowthRate) -> GrowthRate {
 impl SegmentFigure {
     /// Both ends in one word, the growth per tick, and the scale. All are rounded up, and the ends by one unit more,
     /// because readers round the growth down.
-    fn packed(&self, period: Period) -> (u64, u64, u64) {
-        const UNKNOWN_WORD: u64 = (UNKNOWN as u64) << 32 | UNKNOWN as u64;
+    fn packed(&self, period: Period) -> (u64, u64, u32) {
         let per_tick = (u128::from(self.growth.units()) * u128::from(period.mantissa())) >> (32 + period.shift());
         let Some(per_tick) = u64::try_from(per_tick + 1).ok().filter(|_| self.growth.units() != u64::MAX) else {
-            return (UNKNOWN_WORD, 0, 0);
+            return (UNKNOWN_ENDS, 0, 0);
         };
-        let units = self.ends.map(|end| (end.units() as u128).div_ceil(1 << 32) + 1);
-        let largest = units.iter().filter(|units| **units < 1 << 62).max().copied().unwrap_or(0);
+        let largest = self.units().into_iter().filter(|units| *units < 1 << 62).max().unwrap_or(0);
         let scale = 32u32.saturating_sub((largest >> 31).leading_zeros() - 96);
-        let [first, last] = units.map(|units| {
+        (self.at_scale(scale), per_tick, scale)
+    }
+
+    fn units(&self) -> [u128; 2] {
+        self.ends.map(|end| (end.units() as u128).div_ceil(1 << 32) + 1)
+    }
+
+    /// Both ends in one word with a scale that is given; what does not fit is unknown.
+    fn at_scale(&self, scale: u32) -> u64 {
+        let [first, last] = self.units().map(|units| {
             let scaled = units.div_ceil(1 << scale);
             u32::try_from(scaled).ok().filter(|_| units < 1 << 62).unwrap_or(UNKNOWN)
         });
-        (u64::from(last) << 32 | u64::from(first), per_tick, scale.into())
+        u64::from(last) << 32 | u64::from(first)
     }
 }
 
@@ -207,16 +226,21 @@ pub(super) fn time_at((sequence, words): (u64, &EntryWords), epoch: [u64; 2], co
     let is_before = tai.whole_seconds() < words[entry::LEAP_AT - 1] as i64;
     let offset = if is_before { state::OFFSET_BEFORE } else { state::OFFSET_AFTER };
     let offset = i64::from((state_word >> offset) as u16 as i16);
-    let figure = |ends: usize, scale: u32| {
-        let growth = words[ends];
-        grown((words[ends - 1], field(state_word, scale)), [ticks, left], growth)
+    let figure = |ends: u64, per_tick: usize, scale: u32| {
+        grown((ends, field(state_word, scale)), [ticks, left], words[per_tick - 1])
     };
+    let uncertainty = |ends: u64| {
+        let figure = figure(ends, entry::UNCERTAINTY_PER_TICK, state::UNCERTAINTY_SCALE);
+        StandardUncertainty::of(figure)
+    };
+    let [uncertainties, noises] = [entry::UNCERTAINTY, entry::NOISE].map(|place| words[place - 1]);
     Some(StampTime {
         tai,
+        noise: uncertainty(if noises == 0 { uncertainties } else { noises }),
         reading: Reading {
             time: Moment::from_origin(tai.since_origin() - Span::from_secs(offset)),
-            uncertainty: StandardUncertainty::of(figure(entry::UNCERTAINTY, state::UNCERTAINTY_SCALE)),
-            bound: Bound::of(figure(entry::BOUND, state::BOUND_SCALE)),
+            uncertainty: uncertainty(uncertainties),
+            bound: Bound::of(figure(words[entry::BOUND - 1], entry::BOUND_PER_TICK, state::BOUND_SCALE)),
             status,
         },
     })

@@ -65,12 +65,15 @@ pub mod entry {
     pub const BOUND: usize = 7;
     /// Its growth away from either, 2^-96 s per tick.
     pub const BOUND_PER_TICK: usize = 8;
-    /// The standard uncertainty at the beginning (low half) and at the end (high half), 2^-32 s times its scale.
+    /// The combined standard uncertainty at the beginning (low half) and at the end (high half), 2^-32 s times its scale.
     pub const UNCERTAINTY: usize = 9;
-    /// Its growth away from either, 2^-96 s per tick.
+    /// Its growth and that of the noise away from either, 2^-96 s per tick.
     pub const UNCERTAINTY_PER_TICK: usize = 10;
     /// The first TAI second with the offset after the leap step, signed.
     pub const LEAP_AT: usize = 11;
+    /// The noise, which is the part of the uncertainty that exchanges show, as `UNCERTAINTY`. 0 in entries of earlier
+    /// writers, whose uncertainty is this.
+    pub const NOISE: usize = 12;
     /// The sum over the words before it, and the epoch.
     pub const CHECK: usize = 15;
 }
@@ -83,7 +86,7 @@ pub mod state {
     pub const STATUS: u32 = 8;
     /// The figures of `BOUND` are shifted up by this, 8 bits.
     pub const BOUND_SCALE: u32 = 16;
-    /// The figures of `UNCERTAINTY` are shifted up by this, 8 bits.
+    /// The figures of `UNCERTAINTY` and `NOISE` are shifted up by this, 8 bits.
     pub const UNCERTAINTY_SCALE: u32 = 24;
     /// TAI - UTC before the leap step, signed, 16 bits.
     pub const OFFSET_BEFORE: u32 = 32;

@@ -1,7 +1,7 @@
 //! Compares a published clock with the truth, at the very same counter reading.
 
 use super::stage::TruthSource;
-use ffclock_client::{Clock, Stamp};
+use ffclock_client::{Clock, Stamp, VotedTime};
 use ffclock_counter::{CounterId, read_narrowest};
 use ffclock_replay::{LiveRun, LiveSample};
 use ffclock_units::{Bound, ClockError, LeapTable, Moment, Rate, Ticks, Utc};
@@ -32,7 +32,7 @@ impl ObservedClock {
     pub(super) fn sample(&mut self, t_s: f64, reference: &TruthSource) {
         let look = self.look(reference);
         let estimate = self.clock.snapshot().ok().and_then(|snapshot| snapshot.estimate());
-        let (Ok(reading), Some(estimate)) = (self.clock.at(look.stamp), estimate) else {
+        let (Ok(VotedTime { reading, noise, .. }), Some(estimate)) = (self.clock.time_of(look.stamp), estimate) else {
             self.run.refused += u64::from(!self.run.samples.is_empty());
             return;
         };
@@ -43,6 +43,7 @@ impl ObservedClock {
             error_s: error.as_seconds(),
             bound_s: reading.bound.as_seconds(),
             uncertainty_s: reading.uncertainty.as_seconds(),
+            noise_s: noise.as_seconds(),
             contained: (reading.bound + blur).contains(ClockError::new(error)),
             status: reading.status,
             rate_error_ppm: reference.rate_error(estimate.difference_period).map(Rate::as_ppm),

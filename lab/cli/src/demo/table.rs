@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 /// The comparisons as CSV with a header.
 pub(super) fn samples_csv(run: &LiveRun) -> String {
-    let mut text = String::from("t_s,error_s,bound_s,uncertainty_s,status,rate_error_ppm\n");
+    let mut text = String::from("t_s,error_s,bound_s,uncertainty_s,noise_s,status,rate_error_ppm\n");
     for s in &run.samples {
         let status = s.status.name();
         let rate = s.rate_error_ppm.map_or(String::new(), |ppm| format!("{ppm:.6}"));
-        let _ =
-            writeln!(text, "{:.4},{:.12},{:.12},{:.12},{status},{rate}", s.t_s, s.error_s, s.bound_s, s.uncertainty_s);
+        let _ = write!(text, "{:.4},{:.12},{:.12},{:.12}", s.t_s, s.error_s, s.bound_s, s.uncertainty_s);
+        let _ = writeln!(text, ",{:.12},{status},{rate}", s.noise_s);
     }
     text
 }

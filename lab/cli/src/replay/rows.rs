@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// The columns. Until the next row the clock is `utc_ns` + (N - `counter`) * `period_s`.
-const HEADER: &str = "seq,counter,utc_ns,period_s,uncertainty_s,bound_s,floor_s,status,verdict,error_s,error_before_s";
+const HEADER: &str =
+    "seq,counter,utc_ns,period_s,uncertainty_s,noise_s,bound_s,floor_s,status,verdict,error_s,error_before_s";
 
 /// The columns after them where the clock is worked out in retrospect as well.
 const SMOOTHED_HEADER: &str = ",smoothed_utc_ns,smoothed_uncertainty_s,smoothed_error_s";
@@ -58,11 +59,11 @@ impl RowWriter {
 
 fn write_step(output: &mut dyn Write, leaps: &LeapTable, step: &ReplayStep) -> io::Result<()> {
     let ReplayStep { estimate, counter, .. } = step;
-    let at = estimate.at(*counter).to_utc(leaps);
-    let utc = at.time.since_origin().as_nanos();
+    let at = estimate.at(*counter);
+    let utc = leaps.utc_from_tai(at.time).since_origin().as_nanos();
     let period = estimate.period.as_seconds();
     write!(output, "{},{},{utc},{period:e},", step.sequence, counter.raw())?;
-    for figure in [at.uncertainty.as_span(), at.bound.as_span()] {
+    for figure in [at.uncertainty.as_span(), at.noise.as_span(), at.bound.as_span()] {
         if figure != Span::MAX {
             write_seconds(output, figure)?;
         }

@@ -91,9 +91,9 @@ fn counter(report: &Report) -> String {
 
 fn clock(report: &Report) -> String {
     let last = &report.last;
-    let (bound, uncertainty) = (or_dash(last.bound_s), or_dash(last.uncertainty_s));
-    let status = last.status.name();
-    format!("{status}, bound {bound}, standard uncertainty {uncertainty}, warm after {}", or_dash(report.warmup_s))
+    let [bound, uncertainty, noise] = [last.bound_s, last.uncertainty_s, last.noise_s].map(or_dash);
+    let (status, warm) = (last.status.name(), or_dash(report.warmup_s));
+    format!("{status}, bound {bound}, standard uncertainty {uncertainty}, noise {noise}, warm after {warm}")
 }
 
 fn percentiles(figures: &ErrorFigures) -> String {

@@ -106,7 +106,11 @@ fn the_output_is_the_clock_that_a_reader_would_have_seen() {
         let stated = float(next, "error_before_s") - float(next, "error_s");
         assert!((predicted - stated).abs() < 3e-9, "{predicted} {stated}");
         assert!(float(next, "error_s").abs() <= float(next, "bound_s"));
-        assert!(float(next, "uncertainty_s") <= float(next, "bound_s") && float(next, "floor_s") > 0.0);
+        assert!(
+            float(next, "noise_s") <= float(next, "uncertainty_s")
+                && float(next, "uncertainty_s") <= float(next, "bound_s")
+                && float(next, "floor_s") > 0.0
+        );
     }
     let verdicts = rows.iter().all(|row| row[column("verdict")] == "used" && row[column("status")] != "unsynchronised");
     assert!(verdicts);
@@ -194,6 +198,7 @@ fn the_report_reads_well_and_its_json_has_the_promised_fields() {
         "shifts_down",
         "offset_s",
         "uncertainty_s",
+        "noise_s",
         "bound_s",
         "containment",
         "outside",

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
-const HEADER: &str = "t_s,clock,error_s,bound_s,uncertainty_s,counter,difference_period_s";
+const HEADER: &str = "t_s,clock,error_s,bound_s,uncertainty_s,noise_s,counter,difference_period_s";
 
 /// Writes a row for each clock at each reading, and keeps the first error for the end.
 pub(super) struct Series {
@@ -54,8 +54,8 @@ fn write_sample(output: &mut dyn Write, sample: &ShownReading) -> io::Result<()>
     write_seconds(output, sample.at)?;
     write!(output, ",{},", sample.clock)?;
     write_seconds(output, sample.error.as_span())?;
-    let Some(claims) = sample.claims else { return writeln!(output, ",,,{},", sample.counter.raw()) };
-    for figure in [claims.bound.as_span(), claims.uncertainty.as_span()] {
+    let Some(claims) = sample.claims else { return writeln!(output, ",,,,{},", sample.counter.raw()) };
+    for figure in [claims.bound.as_span(), claims.uncertainty.as_span(), claims.noise.as_span()] {
         output.write_all(b",")?;
         if figure != Span::MAX {
             write_seconds(output, figure)?;

@@ -53,6 +53,7 @@ impl Pages {
             time,
             period: self.period,
             uncertainty: StandardUncertainty::of(Span::from_micros(20)),
+            noise: StandardUncertainty::of(Span::from_micros(10)),
             uncertainty_growth: GrowthRate::of(Rate::from_ppb(10.0)),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::of(Rate::from_ppb(50.0)),

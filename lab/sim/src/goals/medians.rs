@@ -72,9 +72,9 @@ pub struct Medians {
     pub oracle_net_p99_over_rivals: Option<f64>,
     /// The smallest share of readings inside the bound, of any seed and either feed-forward clock.
     pub containment: Option<f64>,
-    /// Share of readings within twice the uncertainty.
+    /// Share of readings within twice the noise, without the path's asymmetry.
     pub calibration: Option<f64>,
-    /// Twice the uncertainty over what would do.
+    /// Twice the noise over what would do.
     pub width: Option<f64>,
 }
 

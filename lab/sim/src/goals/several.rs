@@ -53,7 +53,7 @@ const fn ours(figure: &str) -> MedianKey<'_> {
 impl Campaign {
     /// The rows about several servers.
     pub(super) fn goals_of_several(&self) -> Vec<Goal> {
-        [self.alike(), self.lied_to(), self.hidden(), self.changes(), self.drawn(), self.humps()].concat()
+        [self.alike(), self.lied_to(), self.hidden(), self.changes(), self.humps()].concat()
     }
 
     fn runs(&self, name: &str) -> Option<ScenarioRuns<'_>> {
@@ -162,19 +162,6 @@ impl Campaign {
                 .at_most(GoalFigure::largest(all)),
             Limit::error("change of the believed servers on a LAN: step of the time, worst run", 10e-6)
                 .at_most(self.worst_tagged(Tag::Liars, size)),
-        ]
-    }
-
-    /// Each seed draws one asymmetry, so that its readings are all within or all without: the mean over the seeds.
-    fn drawn(&self) -> Vec<Goal> {
-        let mean = |runs: ScenarioRuns| {
-            let shares: Vec<f64> = runs.0.iter().filter_map(|run| ours("calibration").of(run)).collect();
-            (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
-        };
-        let tagged = self.tagged(Tag::DrawnAsymmetry);
-        vec![
-            Limit::ratio("asymmetries drawn from the prior: share of readings within twice the uncertainty", 0.95)
-                .at_least(GoalFigure::smallest(tagged.filter_map(|(name, runs)| GoalFigure::of(mean(runs), name)))),
         ]
     }
 

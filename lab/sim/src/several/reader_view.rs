@@ -69,9 +69,9 @@ impl Contender for ReaderView {
     fn read(&mut self, counter: Counter) -> Option<Read> {
         self.publish(counter);
         let estimate = self.shown?;
-        let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
+        let TaiReading { time, uncertainty, noise, bound, .. } = estimate.at(counter);
         let strict = self.clock.bound_strict(counter);
-        let claims = ReadingClaims { bound, strict, uncertainty, difference_period: estimate.difference_period };
+        let claims = ReadingClaims { bound, strict, uncertainty, noise, difference_period: estimate.difference_period };
         Some(Read { time, claims: Some(claims) })
     }
 
