@@ -21,6 +21,7 @@ mod host;
 mod noise;
 mod oracle;
 mod oscillator;
+mod past;
 mod path;
 mod queue;
 mod random;

@@ -21,9 +21,9 @@ pub(crate) use steered::DisciplinedByMany;
 use crate::clock::{Read, Timekeeper};
 use ffclock_units::{Bound, Counter, Estimate, Exchange, Span};
 
-/// The names of the clocks of several servers: that of the selected server, the rivals, and the daemon's, which all
-/// servers make together.
-pub const ENSEMBLES: [&str; 4] = ["elected", "ntpd", "chrony", "joint"];
+/// The names of the clocks of several servers: the daemon's, which all servers make together, that of the selected
+/// server alone, and the rivals.
+pub const ENSEMBLES: [&str; 4] = ["joint", "elected", "ntpd", "chrony"];
 
 /// What a clock thinks of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum Credence {
     Unknown,
     /// It is right.
     Believed,
+    /// The vote believes it, but it has no part in the clock: it moves against the others.
+    Suspect,
     /// It may be right: not counted, and not said to be wrong.
     Undecided,
     /// It is wrong.
@@ -117,6 +119,11 @@ pub(crate) trait Contender {
     fn take_step(&mut self) -> Option<SetStep> {
         None
     }
+
+    /// How often its filter lost track and began again; `None` of a clock that does not say.
+    fn restarts(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A clock that asks one of the servers.
@@ -150,5 +157,9 @@ impl Contender for OfOne {
 
     fn read(&mut self, counter: Counter) -> Option<Read> {
         self.clock.read(counter)
+    }
+
+    fn restarts(&self) -> Option<u64> {
+        self.clock.restarts()
     }
 }

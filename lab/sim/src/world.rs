@@ -193,6 +193,7 @@ impl Run<'_> {
             passed: checks.iter().all(|check| check.passed),
             oracle_ratios: oracle::ratios(&clocks),
             clocks,
+            past: None,
             checks,
         }
     }
@@ -237,7 +238,8 @@ impl AccountedClock {
     }
 
     fn result(self) -> ClockResult {
-        ClockResult { beliefs: self.beliefs.result(), ..self.account.result() }
+        let restarts = self.clock.restarts();
+        ClockResult { beliefs: self.beliefs.result(), restarts, ..self.account.result() }
     }
 }
 
@@ -557,7 +559,8 @@ impl<'a, 'b> World<'a, 'b> {
             }
             judged.account.note(look, read);
             judged.note_step(now);
-            judged.beliefs.note(now, |server| judged.clock.credence(server));
+            let is_outside = read.is_some_and(|read| read.is_outside(look.truth));
+            judged.beliefs.note((now, is_outside), |server| judged.clock.credence(server));
         }
         if let Some(witness) = &mut self.witness {
             witness.look(look);
