@@ -5,7 +5,7 @@
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
 use crate::scenario::Scenario;
-use crate::several::{Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, Joint, Ntpd, OfOne, ReaderView};
+use crate::several::{Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, GUARDS, Joint, Ntpd, OfOne, ReaderView};
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig};
 use ffclock_replay::PublishedClock;
 use ffclock_units::{Bound, ClockError, Counter, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
@@ -105,6 +105,7 @@ impl Maker<'_> {
         let (nominal, count) = (self.scenario.counter.nominal(), self.scenario.servers.len());
         Some(match name {
             "elected" => Box::new(ReaderView::new(Box::new(Elected::learned(self.learned, nominal, count)))),
+            GUARDS => Box::new(ReaderView::new(Box::new(Elected::classic(nominal, count)))),
             "joint" => Box::new(ReaderView::new(Box::new(Joint::new(self.learned, nominal, count)))),
             "ntpd" => Box::new(DisciplinedByMany::new(nominal, Ntpd::new(count), count)),
             "chrony" => Box::new(DisciplinedByMany::new(nominal, Chrony::new(count), count)),

@@ -18,6 +18,7 @@ mod counter;
 mod feedback;
 pub mod goals;
 mod host;
+pub mod lying;
 mod noise;
 mod oracle;
 mod oscillator;

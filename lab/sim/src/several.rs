@@ -25,6 +25,9 @@ use ffclock_units::{Bound, Counter, Estimate, Exchange, Span};
 /// server alone, and the rivals.
 pub const ENSEMBLES: [&str; 4] = ["joint", "elected", "ntpd", "chrony"];
 
+/// The clock of the selected server with the classic filter, for the bounds that the guards and the vote prove.
+pub const GUARDS: &str = "guards";
+
 /// What a clock thinks of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Credence {

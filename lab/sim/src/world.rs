@@ -17,7 +17,7 @@ use crate::oscillator::Oscillator;
 use crate::path::Path;
 use crate::random::Random;
 use crate::result::{ClockResult, RunResult, ServerResult};
-use crate::scenario::{Asleep, Scenario, SuspendSpec};
+use crate::scenario::{Asleep, Length, Scenario, SuspendSpec};
 use crate::several::{Contact, Contender, ServerChange};
 use ffclock_estimator::LearnedConfig;
 use ffclock_source::{Event as SourceEvent, Nonce, Source, Ticket};
@@ -542,7 +542,8 @@ impl<'a, 'b> World<'a, 'b> {
 
     fn plan_reading(&mut self, now: Span) {
         let [shortest, longest] = READING_INTERVAL_S;
-        let mean = (self.scenario.poll.seconds() / READINGS_PER_POLL).clamp(shortest, longest);
+        let usual = || (self.scenario.poll.seconds() / READINGS_PER_POLL).clamp(shortest, longest);
+        let mean = self.scenario.reading.map_or_else(usual, Length::seconds);
         // At times of chance, so that the readings do not keep step with the exchanges.
         let interval = mean * (0.5 + self.readings.uniform());
         self.agenda.enter(now + Span::from_seconds(interval), Happening::Reading);

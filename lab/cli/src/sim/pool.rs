@@ -96,7 +96,7 @@ pub(super) fn run_all(work: &[Job], making: &Making, take: impl FnMut(RunResult)
 
 const BAR: u64 = 40;
 
-fn show_progress(done: u64, all: u64) {
+pub(super) fn show_progress(done: u64, all: u64) {
     if !stderr().is_terminal() {
         return;
     }

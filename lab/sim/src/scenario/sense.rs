@@ -172,6 +172,7 @@ fn of_times(scenario: &Scenario) -> Sense {
         );
     }
     of_poll("poll", scenario.poll)?;
+    scenario.reading.map_or(Ok(()), |reading| above_zero("reading", reading))?;
     of_option("burst", "burst_count", &scenario.burst.to_string())?;
     for (name, [begin, end]) in &scenario.windows {
         if end <= begin {

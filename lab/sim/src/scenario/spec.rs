@@ -37,6 +37,8 @@ pub struct Scenario {
     /// Requests in the burst at the start.
     #[serde(default = "Scenario::default_burst")]
     pub burst: u32,
+    /// The mean time between two readings of the clocks; if left out, a quarter of `poll`, within 4 s to 64 s.
+    pub reading: Option<Length>,
     /// The counter of the host.
     #[serde(default)]
     pub counter: CounterKind,
