@@ -8,6 +8,7 @@ mod chrony;
 mod elected;
 mod joint;
 mod ntpd;
+mod polls;
 mod reader_view;
 mod steered;
 
@@ -15,6 +16,7 @@ pub(crate) use chrony::Chrony;
 pub(crate) use elected::Elected;
 pub(crate) use joint::Joint;
 pub(crate) use ntpd::Ntpd;
+pub(crate) use polls::PollTimes;
 pub(crate) use reader_view::ReaderView;
 pub(crate) use steered::DisciplinedByMany;
 
