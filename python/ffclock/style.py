@@ -54,11 +54,14 @@ class Dress:
 
 _CLOCKS: Final = {
     "learned": Dress("ffclock", BLUE, 0),
+    "joint": Dress("ffclock", BLUE, 0),
     "classic": Dress("classic feed-forward", SKY, 1),
     "pi": Dress("PI (linuxptp)", ORANGE, 2),
     "ptpd": Dress("PI (ptpd)", VERMILLION, 3),
     "pll": Dress("PLL (ntpd)", PURPLE, 4),
+    "ntpd": Dress("ntpd", PURPLE, 4),
     "regression": Dress("regression (chrony)", GREEN, 5),
+    "chrony": Dress("chrony", GREEN, 5),
     "oracle": Dress("oracle, past only", BLACK, 6),
     "smoother": Dress("oracle, past and future", "#555555", 7),
 }

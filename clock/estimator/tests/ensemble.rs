@@ -207,6 +207,23 @@ fn a_liar_moves_the_clock_by_next_to_nothing() {
     }
 }
 
+/// The nearest, which claims the least, steps by less than paths and claims explain, and comes back three hours later.
+/// That it stays away makes it no truer; it has a part again when it is back.
+#[test]
+fn a_server_that_left_the_others_has_no_part_until_it_is_back() {
+    let lie = |time: f64| if (LIE..LIE + 3.0 * HOUR).contains(&time) { 50e-6 } else { 0.0 };
+    let near = Server { floors: (60e-6, 60e-6), root_distance: 1e-6, ..Server::near() };
+    let mut host = Host::new(1, vec![Server::near(), Server::near(), near.lying(lie)]);
+    host.run(16.0, LIE + 2.9 * HOUR);
+    let member = host.ensemble.members()[2];
+    assert!(member.is_believed && member.is_suspect && member.weight == 0.0, "{member:?}");
+    host.run(16.0, LIE + 5.0 * HOUR);
+    let member = host.ensemble.members()[2];
+    assert!(!member.is_suspect && member.weight > 0.5, "{member:?}");
+    assert!(host.worst(HOUR) < 10e-6, "{:e}", host.worst(HOUR));
+    assert!(host.largest_step(HOUR) < 2e-6, "{:e}", host.largest_step(HOUR));
+}
+
 /// The first to answer lies from the start: the clock begins with its time, and leaves it with the vote.
 #[test]
 fn a_liar_that_answers_first_is_left_with_the_vote() {

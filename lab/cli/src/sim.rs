@@ -3,6 +3,7 @@
 //! Runs scenarios in virtual time and shows the error of each clock against the truth, and whether the checks of the
 //! scenario hold. The models are in `ffclock_sim`; this file reads the options and prints the results.
 
+mod campaign;
 mod goals;
 mod happenings;
 mod kept;
@@ -32,6 +33,7 @@ use std::path::{Path, PathBuf};
   $ ffclock-lab sim past lan-16
   $ ffclock-lab sim sweep route-up-forward --seeds 1..100 --jobs 2
   $ ffclock-lab sim goals --seeds 1..20 --jobs 2
+  $ ffclock-lab sim campaign --seeds 1..100
 
 A scenario is a short TOML file; docs/sim.md describes what it may say. Errors are clock minus true time, read between exchanges.")]
 pub(crate) struct Args {
@@ -51,6 +53,8 @@ enum SimCommand {
     Sweep(sweep::Args),
     /// Judge the learned estimator by its goals, over all scenarios and many seeds
     Goals(goals::Args),
+    /// Judge the strict bound in worlds of chance in which a minority of the servers lies
+    Campaign(campaign::Args),
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
@@ -60,6 +64,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         SimCommand::Past(args) => past::run(global, args),
         SimCommand::Sweep(args) => sweep::run(global, args),
         SimCommand::Goals(args) => goals::run(global, args),
+        SimCommand::Campaign(args) => campaign::run(global, args),
     }
 }
 

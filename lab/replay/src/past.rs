@@ -13,7 +13,7 @@ use ffclock_page::{HistoryWords, HistoryWriter, PageMemory, Publication, Reader,
 use ffclock_statistics::{Containment, Sorted};
 use ffclock_trace::TraceRow;
 use ffclock_units::{ClockError, Counter, CounterEpoch, CounterId, Estimate, LeapStep, Moment, Span, Tai};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -41,7 +41,7 @@ const SHORTEST_READ: Span = Span::from_secs(4);
 const VALID_FOR: Span = Span::from_secs(3_600);
 
 /// The errors of one way, s.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct PastErrors {
     /// The median of their sizes.
     pub p50: f64,
@@ -50,7 +50,7 @@ pub struct PastErrors {
 }
 
 /// Stamps of one age.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct AgeErrors {
     /// The age at the conversion, s.
     pub age_s: f64,
@@ -65,7 +65,7 @@ pub struct AgeErrors {
 }
 
 /// Intervals of one length that end at the present.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct LengthErrors {
     /// The length, s.
     pub length_s: f64,
@@ -84,7 +84,7 @@ pub struct LengthErrors {
 }
 
 /// What a clock says of the past, by age and by length.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct PastReport {
     /// Stamps by their age.
     pub stamps: Vec<AgeErrors>,

@@ -130,7 +130,7 @@ impl ClockAccount {
     /// The figures.
     pub(crate) fn result(self) -> ClockResult {
         let windows = self.windows.into_iter().map(|window| window.readings.figures(window.name)).collect();
-        ClockResult { name: self.name, windows, beliefs: None }
+        ClockResult { name: self.name, windows, restarts: None, beliefs: None }
     }
 }
 

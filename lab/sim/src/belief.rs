@@ -10,10 +10,12 @@ use ffclock_units::Span;
 struct Votes {
     name: String,
     believed: u64,
+    suspect: u64,
     undecided: u64,
     disbelieved: u64,
-    /// Since when it has not been believed.
+    /// Since when it has not been believed, and the readings since then that were outside the clock's bound.
     out_since: Option<Span>,
+    outside_since: u64,
 }
 
 /// Over the whole time of the statistics.
@@ -40,13 +42,18 @@ impl BeliefAccount {
         }
     }
 
-    /// A clock was read that thinks this of each server, or that cannot choose.
-    pub(crate) fn note(&mut self, now: Span, credence: impl Fn(usize) -> Option<Credence>) {
+    /// A clock was read that thinks this of each server, or that cannot choose. `is_outside`: its bound did not hold
+    /// the truth.
+    pub(crate) fn note(&mut self, (now, is_outside): (Span, bool), credence: impl Fn(usize) -> Option<Credence>) {
         for (index, votes) in self.servers.iter_mut().enumerate() {
             let Some(credence) = credence(index) else { return };
             votes.out_since = match credence {
                 Credence::Believed => None,
                 _ => votes.out_since.or(Some(now)),
+            };
+            votes.outside_since = match votes.out_since {
+                None => 0,
+                Some(_) => votes.outside_since + u64::from(is_outside),
             };
             if now >= self.from {
                 votes.count(credence);
@@ -72,9 +79,11 @@ impl BeliefAccount {
         let share = |count: u64| count as f64 / self.readings as f64;
         let server = |votes: Votes| ServerBelief {
             believed: share(votes.believed),
+            suspect: share(votes.suspect),
             undecided: share(votes.undecided),
             disbelieved: share(votes.disbelieved),
             out_since_s: votes.out_since.map(Span::as_seconds),
+            outside_since: votes.outside_since,
             name: votes.name,
         };
         Some(BeliefResult {
@@ -91,6 +100,7 @@ impl Votes {
         match credence {
             Credence::Unknown => {}
             Credence::Believed => self.believed += 1,
+            Credence::Suspect => self.suspect += 1,
             Credence::Undecided => self.undecided += 1,
             Credence::Disbelieved => self.disbelieved += 1,
         }

@@ -5,10 +5,10 @@
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
 use crate::scenario::Scenario;
-use crate::several::{Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, Joint, Ntpd, OfOne, ReaderView};
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
+use crate::several::{Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, GUARDS, Joint, Ntpd, OfOne, PollTimes, ReaderView};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig};
 use ffclock_replay::PublishedClock;
-use ffclock_units::{Bound, Counter, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
+use ffclock_units::{Bound, ClockError, Counter, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
 
 /// The names of the clocks of one server.
 pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
@@ -34,6 +34,13 @@ pub struct Read {
     pub time: Moment<Tai>,
     /// What it claims about its errors and its rate; feedback clocks claim nothing.
     pub claims: Option<ReadingClaims>,
+}
+
+impl Read {
+    /// Whether it claims a bound, and is further from `truth` than that.
+    pub(crate) fn is_outside(&self, truth: Moment<Tai>) -> bool {
+        self.claims.is_some_and(|claims| !claims.bound.contains(ClockError::new(self.time - truth)))
+    }
 }
 
 /// What a feed-forward clock claims at a reading.
@@ -68,6 +75,11 @@ pub trait Timekeeper {
 
     /// The clock at `counter`, which is not before the last call; `None` while it has no time.
     fn read(&mut self, counter: Counter) -> Option<Read>;
+
+    /// How often its filter lost track and began again; `None` of a clock that does not say.
+    fn restarts(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Makes the clocks of a world.
@@ -93,11 +105,13 @@ impl Maker<'_> {
 
     fn of_several(&self, name: &str) -> Option<Box<dyn Contender>> {
         let (nominal, count) = (self.scenario.counter.nominal(), self.scenario.servers.len());
+        let times = || PollTimes::of(self.scenario);
         Some(match name {
-            "elected" => Box::new(ReaderView::new(Box::new(Elected::new(self.learned, nominal, count)))),
+            "elected" => Box::new(ReaderView::new(Box::new(Elected::learned(self.learned, nominal, count)))),
+            GUARDS => Box::new(ReaderView::new(Box::new(Elected::classic(nominal, count)))),
             "joint" => Box::new(ReaderView::new(Box::new(Joint::new(self.learned, nominal, count)))),
-            "ntpd" => Box::new(DisciplinedByMany::new(nominal, Ntpd::new(count), count)),
-            "chrony" => Box::new(DisciplinedByMany::new(nominal, Chrony::new(count), count)),
+            "ntpd" => Box::new(DisciplinedByMany::new(nominal, Ntpd::new(count, self.scenario.poll.seconds()), count, times())),
+            "chrony" => Box::new(DisciplinedByMany::new(nominal, Chrony::new(count), count, times())),
             _ => return None,
         })
     }
@@ -122,12 +136,13 @@ impl Maker<'_> {
 /// A clock of an estimator, driven as the daemon drives it.
 pub struct FeedForward {
     clock: PublishedClock,
+    restarts: u64,
 }
 
 impl FeedForward {
     /// A clock without any exchange yet.
     pub fn new(estimator: Box<dyn Estimator>) -> Self {
-        FeedForward { clock: PublishedClock::new(estimator) }
+        FeedForward { clock: PublishedClock::new(estimator), restarts: 0 }
     }
 }
 
@@ -135,7 +150,8 @@ impl Timekeeper for FeedForward {
     fn sent(&mut self, _: Counter) {}
 
     fn exchange(&mut self, exchange: &Exchange) {
-        self.clock.update(exchange);
+        let outcome = self.clock.update(exchange);
+        self.restarts += u64::from(outcome.events.contains(Event::FilterRestarted));
     }
 
     /// As the daemon does after a suspend: of the past only the rate is kept.
@@ -151,5 +167,9 @@ impl Timekeeper for FeedForward {
         let claims =
             ReadingClaims { bound, strict: None, uncertainty, noise, difference_period: estimate.difference_period };
         Some(Read { time, claims: Some(claims) })
+    }
+
+    fn restarts(&self) -> Option<u64> {
+        Some(self.restarts)
     }
 }

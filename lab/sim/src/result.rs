@@ -2,6 +2,7 @@
 
 use crate::check::CheckResult;
 use crate::scenario::Tag;
+use ffclock_replay::PastReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -32,6 +33,9 @@ pub struct RunResult {
     pub exchanges: u64,
     /// Each clock.
     pub clocks: Vec<ClockResult>,
+    /// What the learned clock says of the past, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past: Option<PastReport>,
     /// How each clock did against the oracles, where these were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oracle_ratios: Vec<OracleRatio>,
@@ -75,12 +79,18 @@ pub struct ServerBelief {
     pub name: String,
     /// It was believed.
     pub believed: f64,
+    /// The vote believed it, but it had no part in the clock: it moved against the others.
+    #[serde(default)]
+    pub suspect: f64,
     /// It was neither believed nor held to be wrong.
     pub undecided: f64,
     /// It was held to be wrong.
     pub disbelieved: f64,
     /// From when on it was not believed any more, since the world began [s]; `None` if it was believed at the end.
     pub out_since_s: Option<f64>,
+    /// The readings since then at which the clock's bound did not hold the truth.
+    #[serde(default)]
+    pub outside_since: u64,
 }
 
 /// One figure of one clock over that of the oracles.
@@ -105,6 +115,9 @@ pub struct ClockResult {
     pub name: String,
     /// The whole time of the statistics, under the empty name, and each window.
     pub windows: Vec<WindowResult>,
+    /// How often its filter lost track and began again; of feed-forward clocks of one server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarts: Option<u64>,
     /// Whom it believed; of clocks that choose among several servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beliefs: Option<BeliefResult>,

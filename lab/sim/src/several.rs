@@ -8,6 +8,7 @@ mod chrony;
 mod elected;
 mod joint;
 mod ntpd;
+mod polls;
 mod reader_view;
 mod steered;
 
@@ -15,15 +16,19 @@ pub(crate) use chrony::Chrony;
 pub(crate) use elected::Elected;
 pub(crate) use joint::Joint;
 pub(crate) use ntpd::Ntpd;
+pub(crate) use polls::PollTimes;
 pub(crate) use reader_view::ReaderView;
 pub(crate) use steered::DisciplinedByMany;
 
 use crate::clock::{Read, Timekeeper};
 use ffclock_units::{Bound, Counter, Estimate, Exchange, Span};
 
-/// The names of the clocks of several servers: that of the selected server, the rivals, and the daemon's, which all
-/// servers make together.
-pub const ENSEMBLES: [&str; 4] = ["elected", "ntpd", "chrony", "joint"];
+/// The names of the clocks of several servers: the daemon's, which all servers make together, that of the selected
+/// server alone, and the rivals.
+pub const ENSEMBLES: [&str; 4] = ["joint", "elected", "ntpd", "chrony"];
+
+/// The clock of the selected server with the classic filter, for the bounds that the guards and the vote prove.
+pub const GUARDS: &str = "guards";
 
 /// What a clock thinks of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub enum Credence {
     Unknown,
     /// It is right.
     Believed,
+    /// The vote believes it, but it has no part in the clock: it moves against the others.
+    Suspect,
     /// It may be right: not counted, and not said to be wrong.
     Undecided,
     /// It is wrong.
@@ -117,6 +124,11 @@ pub(crate) trait Contender {
     fn take_step(&mut self) -> Option<SetStep> {
         None
     }
+
+    /// How often its filter lost track and began again; `None` of a clock that does not say.
+    fn restarts(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A clock that asks one of the servers.
@@ -150,5 +162,9 @@ impl Contender for OfOne {
 
     fn read(&mut self, counter: Counter) -> Option<Read> {
         self.clock.read(counter)
+    }
+
+    fn restarts(&self) -> Option<u64> {
+        self.clock.restarts()
     }
 }

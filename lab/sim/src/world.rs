@@ -18,7 +18,7 @@ use crate::oscillator::Oscillator;
 use crate::path::Path;
 use crate::random::Random;
 use crate::result::{ClockResult, RunResult, ServerResult};
-use crate::scenario::{Asleep, Scenario, SuspendSpec};
+use crate::scenario::{Asleep, Length, Scenario, SuspendSpec};
 use crate::several::{Contact, Contender, ServerChange};
 use ffclock_estimator::LearnedConfig;
 use ffclock_source::{Event as SourceEvent, Nonce, Source, Ticket};
@@ -197,6 +197,7 @@ impl Run<'_> {
             passed: checks.iter().all(|check| check.passed),
             oracle_ratios: oracle::ratios(&clocks),
             clocks,
+            past: None,
             checks,
         }
     }
@@ -241,7 +242,8 @@ impl AccountedClock {
     }
 
     fn result(self) -> ClockResult {
-        ClockResult { beliefs: self.beliefs.result(), ..self.account.result() }
+        let restarts = self.clock.restarts();
+        ClockResult { beliefs: self.beliefs.result(), restarts, ..self.account.result() }
     }
 }
 
@@ -567,7 +569,8 @@ impl<'a, 'b> World<'a, 'b> {
 
     fn plan_reading(&mut self, now: Span) {
         let [shortest, longest] = READING_INTERVAL_S;
-        let mean = (self.scenario.poll.seconds() / READINGS_PER_POLL).clamp(shortest, longest);
+        let usual = || (self.scenario.poll.seconds() / READINGS_PER_POLL).clamp(shortest, longest);
+        let mean = self.scenario.reading.map_or_else(usual, Length::seconds);
         // At times of chance, so that the readings do not keep step with the exchanges.
         let interval = mean * (0.5 + self.readings.uniform());
         self.agenda.enter(now + Span::from_seconds(interval), Happening::Reading);
@@ -584,7 +587,8 @@ impl<'a, 'b> World<'a, 'b> {
             }
             judged.account.note(look, read);
             judged.note_step(now);
-            judged.beliefs.note(now, |server| judged.clock.credence(server));
+            let is_outside = read.is_some_and(|read| read.is_outside(look.truth));
+            judged.beliefs.note((now, is_outside), |server| judged.clock.credence(server));
         }
         if let Some(witness) = &mut self.witness {
             witness.look(look);

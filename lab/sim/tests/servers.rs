@@ -1,5 +1,6 @@
 //! Worlds of several servers: what files may say of them, what they mean, and what the clocks do in them.
 
+use ffclock_sim::lying::StrictReport;
 use ffclock_sim::{ENSEMBLES, Run, RunResult, Scenario, ServerBelief, WindowResult, clocks_in};
 use ffclock_trace::TraceRow;
 
@@ -250,4 +251,40 @@ fn the_seed_is_everything_and_the_other_clocks_change_nothing() {
     assert_eq!(one, two);
     let alone = Run { name: "several", scenario: &scenario, seed: 1 }.execute_with(&["elected"], None);
     assert_eq!(alone.clocks.first(), one.clocks.first());
+}
+
+/// The models choose their polls in relaxed times only, by leaving out packets; a clock that does not choose is the
+/// same to the bit.
+#[test]
+fn rivals_ask_less_in_relaxed_times() {
+    let servers = "[[server]]\ncount = 3\n";
+    let relaxed = format!("relax = [{{ at = \"30 min\", until = \"3 h\", poll_max = \"1024 s\" }}]\n{HEAD}{servers}");
+    let relaxed = Scenario::parse("several", &relaxed).expect("a scenario that reads");
+    let run = |scenario: &Scenario| {
+        Run { name: "several", scenario, seed: 1 }.execute_with(&["joint", "ntpd", "chrony"], None)
+    };
+    let (fixed, chosen) = (run(&scenario(servers)), run(&relaxed));
+    assert_eq!(whole(&fixed, "joint"), whole(&chosen, "joint"));
+    for rival in ["ntpd", "chrony"] {
+        let iqr = |result: &RunResult| whole(result, rival).iqr.expect("it was read");
+        assert!(iqr(&chosen) > 1.2 * iqr(&fixed), "{rival}: {} {}", iqr(&fixed), iqr(&chosen));
+    }
+    for (line, why) in [
+        ("relax = [{ at = \"1 h\", until = \"1 h\", poll_max = \"64 s\" }]\n", "relax[0].until: "),
+        ("relax = [{ at = \"1 h\", until = \"2 h\", poll_max = \"8 s\" }]\n", "relax[0].poll_max: 8 s is shorter than `poll`, 16 s"),
+        ("reading = \"0 s\"\n", "reading: "),
+    ] {
+        let message = Scenario::parse("wrong", &format!("{line}{HEAD}")).expect_err("it makes no sense").to_string();
+        assert!(message.starts_with(&format!("scenario wrong: {why}")), "{message}");
+    }
+}
+
+/// The short form of `ffclock-lab sim campaign`.
+#[test]
+fn no_lie_of_a_minority_leaves_the_strict_bound() {
+    let mut whole = StrictReport::default();
+    (1..=12).for_each(|seed| whole.add(StrictReport::of_world(seed)));
+    assert_eq!((whole.worlds, whole.outside, whole.escapes.len()), (12, 0, 0), "{whole:?}");
+    assert!(whole.readings > 10_000 && whole.hours > 1_000.0, "{whole:?}");
+    assert!((0.1..=1.0).contains(&whole.largest_over_bound), "a bound that is never near proves nothing: {whole:?}");
 }

@@ -32,6 +32,8 @@ pub struct Ensemble {
     priors: Vec<ServerPrior>,
     /// The standard uncertainty of the published time by what is assumed of the servers' times, s.
     systematic: f64,
+    /// By server, how far its time was ahead of the others' when it last had a part beside them, us.
+    settled: Vec<Option<f64>>,
 }
 
 /// One of the servers, as the others see it.
@@ -84,6 +86,7 @@ impl Ensemble {
             members: vec![EnsembleMember::NEW; servers],
             priors: vec![ServerPrior::NEW; servers],
             systematic: 0.0,
+            settled: vec![None; servers],
         }
     }
 
@@ -100,6 +103,7 @@ impl Ensemble {
             members: vec![EnsembleMember::NEW],
             priors: vec![own.server_prior()],
             systematic: 0.0,
+            settled: vec![None],
         };
         ensemble.renumber(&origins);
         ensemble
@@ -109,7 +113,7 @@ impl Ensemble {
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.filter.bytes()
-            + self.members.capacity() * (size_of::<EnsembleMember>() + size_of::<ServerPrior>())
+            + self.members.capacity() * (size_of::<EnsembleMember>() + size_of::<ServerPrior>() + size_of::<Option<f64>>())
     }
 
     /// The servers.
@@ -144,6 +148,7 @@ impl Ensemble {
     pub fn leave(&mut self, server: usize) {
         if let Some(member) = self.members.get_mut(server) {
             *member = EnsembleMember { is_believed: member.is_believed, ..EnsembleMember::NEW };
+            self.settled[server] = None;
             self.filter.leave(server);
             self.weigh();
         }
@@ -156,6 +161,9 @@ impl Ensemble {
         let before = core::mem::take(&mut self.priors);
         let prior = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
         self.priors = origins.iter().map(|origin| prior(origin).unwrap_or(ServerPrior::NEW)).collect();
+        let before = core::mem::take(&mut self.settled);
+        let settled = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).flatten();
+        self.settled = origins.iter().map(settled).collect();
         let before = core::mem::take(&mut self.members);
         let member = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
         self.members = origins.iter().map(|origin| member(origin).unwrap_or(EnsembleMember::NEW)).collect();
@@ -167,6 +175,7 @@ impl Ensemble {
     pub fn restart(&mut self) {
         self.filter.forget();
         self.members.iter_mut().for_each(|member| *member = EnsembleMember::NEW);
+        self.settled.fill(None);
     }
 
     /// Weighs the servers' own times: each by the inverse of its variance, those that are not believed or suspect not
@@ -211,7 +220,8 @@ impl Ensemble {
         let has_majority = |rest: &Voices| 2 * rest.iter().flatten().count().saturating_sub(1) > heard;
         let mut suspects = [false; MOST_SERVERS];
         for (server, suspect) in suspects.iter_mut().enumerate() {
-            if rest[server].is_some() && self.filter.is_displaced(server) && has_majority(&rest) {
+            let has_moved = self.filter.is_displaced(server) || self.is_still_away(server, &rest);
+            if rest[server].is_some() && has_moved && has_majority(&rest) {
                 (*suspect, rest[server]) = (true, None);
             }
         }
@@ -226,6 +236,18 @@ impl Ensemble {
         for (member, is_suspect) in self.members.iter_mut().zip(suspects) {
             member.is_suspect = is_suspect;
         }
+        for (server, settled) in self.settled.iter_mut().enumerate() {
+            *settled = rest[server].and_then(|voice| beside_others(&rest, &voice)).map(|beside| beside.ahead).or(*settled);
+        }
+    }
+
+    /// Whether a suspect is still further from the others than when it last had a part in the clock. It left them, and
+    /// they saw nothing of it: that it then stays where it is makes its time no better.
+    fn is_still_away(&self, server: usize, rest: &Voices) -> bool {
+        let was_suspect = self.members.get(server).is_some_and(|member| member.is_suspect);
+        let Some(settled) = self.settled.get(server).copied().flatten().filter(|_| was_suspect) else { return false };
+        let beside = rest[server].and_then(|voice| beside_others(rest, &voice));
+        beside.is_some_and(|beside| beside.ahead.abs() > settled.abs() + NO_LONGER_SUSPECT * libm::sqrt(beside.noise))
     }
 
     /// The clock at the last exchange, without bounds: these are for the vote to prove. `None` before the first
@@ -253,17 +275,33 @@ impl Ensemble {
 /// The servers' own times, by server.
 type Voices = [Option<Voice>; MOST_SERVERS];
 
+/// A server's time beside the weighted mean of the others' times.
+struct Beside {
+    /// How far it is ahead of that, us.
+    ahead: f64,
+    /// The variance of this, and the part of it by what the filter does not know of the floors, us^2.
+    variance: f64,
+    noise: f64,
+}
+
+/// `None` without others.
+fn beside_others(voices: &Voices, voice: &Voice) -> Option<Beside> {
+    let others = voices.iter().flatten().filter(|other| other.server != voice.server);
+    let (mut weight, mut sum, mut noise) = (0.0, 0.0, 0.0);
+    for other in others {
+        weight += 1.0 / other.variance();
+        sum += (other.time - voice.time) / other.variance();
+        noise += other.noise / (other.variance() * other.variance());
+    }
+    let noise = voice.noise + noise / (weight * weight);
+    (weight > 0.0).then(|| Beside { ahead: -sum / weight, variance: voice.variance() + 1.0 / weight, noise })
+}
+
 /// The server whose time is furthest from the weighted mean of the others, in standard deviations.
 fn furthest(voices: &Voices) -> Option<(usize, f64)> {
     let distance = |voice: &Voice| {
-        let others = voices.iter().flatten().filter(|other| other.server != voice.server);
-        let (mut weight, mut sum) = (0.0, 0.0);
-        for other in others {
-            weight += 1.0 / other.variance();
-            sum += (other.time - voice.time) / other.variance();
-        }
-        let variance = voice.variance() + 1.0 / weight;
-        (voice.server, (sum / weight).abs() / libm::sqrt(variance))
+        let beside = beside_others(voices, voice)?;
+        Some((voice.server, beside.ahead.abs() / libm::sqrt(beside.variance)))
     };
-    voices.iter().flatten().map(distance).max_by(|a, b| a.1.total_cmp(&b.1))
+    voices.iter().flatten().filter_map(distance).max_by(|a, b| a.1.total_cmp(&b.1))
 }

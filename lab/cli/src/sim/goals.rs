@@ -91,7 +91,7 @@ fn campaign(named: &[NamedScenario], args: &Args, learned: &LearnedConfig) -> Re
         made.get(&(job.name.to_owned(), job.seed)).cloned().into_iter().for_each(|run| campaign.admit(run));
     }
     let mut outcome = Ok(());
-    let making = Making { jobs: jobs(args.jobs), clocks: judges, learned };
+    let making = Making { jobs: jobs(args.jobs), clocks: judges, learned, execute: goals::execute };
     run_all(&missing, &making, |run| {
         if let (Some(kept), Ok(())) = (&mut kept, &outcome) {
             outcome = kept.keep(&run);

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
   $ ffclock-lab sim run lan-16 --seed 3 --oracle
   $ ffclock-lab sim run my-world.toml --series world.csv && ffclock-lab report world.csv -o world.html
   $ ffclock-lab sim run lan-16 --trace lan.trace && ffclock-lab replay lan.trace
-  $ ffclock-lab sim run lan-16x3 --json | jq '.clocks[] | select(.name == \"elected\").beliefs'
+  $ ffclock-lab sim run lan-16x3 --json | jq '.clocks[] | select(.name == \"joint\").beliefs'
   $ ffclock-lab sim run lan-16 --json | jq '.clocks[] | select(.name == \"learned\").windows[0].iqr'
 
 Exit code 1 if a check of the scenario does not hold. docs/sim.md explains the figures.")]

@@ -3,13 +3,10 @@
 use super::open;
 use crate::{Failure, GlobalOptions};
 use ffclock_cli::text::{self, Align};
-use ffclock_estimator::{ClassicConfig, Learned, LearnedConfig};
-use ffclock_replay::{PastErrors, PastJudge, PastReport};
-use ffclock_sim::{Cast, Run, ShownReading, Sinks};
-use ffclock_trace::TraceRow;
-use ffclock_units::Span;
+use ffclock_estimator::LearnedConfig;
+use ffclock_replay::{PastErrors, PastReport};
+use ffclock_sim::{Cast, Run};
 use serde::Serialize;
-use std::cell::RefCell;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -43,26 +40,11 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         return Err(Failure::usage("sim past judges the clock of one server, and this world has several"));
     }
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
-    let report = judge(&run);
+    let learned = LearnedConfig::default();
+    let result = run.execute_with_past(&Cast { clocks: &["learned"], learned: &learned });
+    let report = result.past.ok_or_else(|| Failure::from("the run was not judged".to_owned()))?;
     let answer = PastAnswer { scenario: &named.name, seed: args.seed, report };
     global.answer(&answer, || render(&format!("{}: {}", named.name, named.scenario.about), &answer.report))
-}
-
-/// Lives through the run with a clock that is judged from the scenario's beginning of statistics on.
-fn judge(run: &Run<'_>) -> PastReport {
-    let (nominal, learned) = (run.scenario.counter.nominal(), LearnedConfig::default());
-    let clock = Learned::new(learned.clone(), ClassicConfig::default(), nominal, None);
-    let judge = RefCell::new(PastJudge::new(Box::new(clock)));
-    let from = run.scenario.from;
-    let mut rows = |row: &TraceRow| judge.borrow_mut().feed(row);
-    let mut samples = |sample: &ShownReading<'_>| {
-        if sample.at >= Span::from_seconds(from.seconds()) {
-            judge.borrow_mut().look(sample.counter, sample.truth());
-        }
-    };
-    let cast = Cast { clocks: &["learned"], learned: &learned };
-    run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
-    judge.borrow().report()
 }
 
 fn render(title: &str, report: &PastReport) -> String {

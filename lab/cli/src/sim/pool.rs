@@ -1,7 +1,7 @@
 //! Many runs on several threads, with a progress bar.
 
 use ffclock_estimator::LearnedConfig;
-use ffclock_sim::{Cast, Run, RunResult, Scenario, Sinks};
+use ffclock_sim::{Cast, Run, RunResult, Scenario};
 use std::io::{IsTerminal, Write, stderr};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -59,6 +59,8 @@ pub(super) struct Making<'a> {
     pub(super) jobs: usize,
     pub(super) clocks: &'a Judges<'a>,
     pub(super) learned: &'a LearnedConfig,
+    /// Makes one.
+    pub(super) execute: fn(&Run<'_>, &Cast<'_>) -> RunResult,
 }
 
 /// One run to be made.
@@ -77,7 +79,7 @@ pub(super) fn run_all(work: &[Job], making: &Making, take: impl FnMut(RunResult)
         while let Some(job) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
             let clocks = (making.clocks)(job);
             let run = Run { name: job.name, scenario: job.scenario, seed: job.seed };
-            let result = run.execute_as(&Cast { clocks: &clocks, learned: making.learned }, Sinks::default());
+            let result = (making.execute)(&run, &Cast { clocks: &clocks, learned: making.learned });
             // A thread that panicked has ended the program's work anyhow; what the others have is still whole.
             let mut taking = take.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             (taking.0)(result);
@@ -94,7 +96,7 @@ pub(super) fn run_all(work: &[Job], making: &Making, take: impl FnMut(RunResult)
 
 const BAR: u64 = 40;
 
-fn show_progress(done: u64, all: u64) {
+pub(super) fn show_progress(done: u64, all: u64) {
     if !stderr().is_terminal() {
         return;
     }

@@ -2,11 +2,11 @@
 //!
 //! Results come in the order of the seeds, whatever the order in which the threads finish.
 
-use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
+use super::pool::{Job, Jobs, Judges, Making, Seeds, jobs, run_all};
 use super::{NamedScenario, open, verdict, without};
 use crate::ablation::Ablation;
 use crate::{Failure, GlobalOptions, output};
-use ffclock_sim::{RunResult, clocks_in};
+use ffclock_sim::{Cast, Run, RunResult, Sinks, clocks_in};
 use ffclock_statistics::percentile;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -34,7 +34,8 @@ pub(super) struct Args {
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let learned = args.ablation.learned()?;
-    let making = Making { jobs: jobs(args.jobs), clocks: &|job| clocks_in(job.scenario), learned: &learned };
+    let clocks: &Judges = &|job| clocks_in(job.scenario);
+    let making = Making { jobs: jobs(args.jobs), clocks, learned: &learned, execute };
     let results = sweep(&named, args.seeds.0.clone(), &making);
     if global.json {
         results.iter().try_for_each(output::json)?;
@@ -42,6 +43,10 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         output::write(&render(&summarise(&results), &results))?;
     }
     verdict(&results)
+}
+
+fn execute(run: &Run<'_>, cast: &Cast<'_>) -> RunResult {
+    run.execute_as(cast, Sinks::default())
 }
 
 /// Runs every seed; sorted by seed.
@@ -145,8 +150,8 @@ mod tests {
         named.scenario.from.0 = Span::ZERO;
         named.scenario.duration.0 = Span::from_secs(3600);
         let whole = LearnedConfig::default();
-        let all =
-            |jobs, learned| sweep(&named, 1..5, &Making { jobs, clocks: &|job| clocks_in(job.scenario), learned });
+        let clocks: &Judges = &|job| clocks_in(job.scenario);
+        let all = |jobs, learned| sweep(&named, 1..5, &Making { jobs, clocks, learned, execute });
         assert_eq!(all(1, &whole), all(3, &whole));
         let mut part = whole.clone();
         part.leave_out("directions").unwrap();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// The feedback clocks that the learned one must beat.
-const RIVALS: [&str; 3] = ["pi", "pll", "regression"];
+pub(super) const RIVALS: [&str; 3] = ["pi", "pll", "regression"];
 const CAUSAL: &str = ORACLES[0];
 const SMOOTHER: &str = ORACLES[1];
 

@@ -116,6 +116,8 @@ library! {
     "five-servers-one-uplink",
     "drawn-asymmetry-1",
     "drawn-asymmetry-4",
+    "drawn-asymmetry-5",
+    "drawn-asymmetry-5-lan",
     "soft-hump-cable",
     "soft-hump-cellular",
 }

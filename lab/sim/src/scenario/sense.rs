@@ -188,6 +188,8 @@ fn of_times(scenario: &Scenario) -> Sense {
     }
     of_poll("poll", scenario.poll)?;
     of_chosen_polls(scenario)?;
+    of_relaxed_times(scenario)?;
+    scenario.reading.map_or(Ok(()), |reading| above_zero("reading", reading))?;
     of_option("burst", "burst_count", &scenario.burst.to_string())?;
     for (name, [begin, end]) in &scenario.windows {
         if end <= begin {
@@ -197,6 +199,24 @@ fn of_times(scenario: &Scenario) -> Sense {
                 format_args!("its end, {end}, must be later than its beginning, {begin}"),
             );
         }
+    }
+    Ok(())
+}
+
+/// The models leave out requests of the scenario's polls, and count time by the counter.
+fn of_relaxed_times(scenario: &Scenario) -> Sense {
+    for (index, relax) in scenario.relax.iter().enumerate() {
+        let key = format!("relax[{index}]");
+        ends_after_it_begins(&key, relax.at, Some(relax.until))?;
+        if relax.poll_max < scenario.poll {
+            return refused(
+                &format!("{key}.poll_max"),
+                format_args!("{} is shorter than `poll`, {}", relax.poll_max.0, scenario.poll.0),
+            );
+        }
+    }
+    if !scenario.relax.is_empty() && !scenario.host.suspend.is_empty() {
+        return refused("relax", "there may be no host.suspend beside it");
     }
     Ok(())
 }

@@ -45,6 +45,11 @@ pub struct Scenario {
     /// Requests in the burst at the start.
     #[serde(default = "Scenario::default_burst")]
     pub burst: u32,
+    /// Times in which the models of ntpd and chrony choose their polls of several servers.
+    #[serde(default)]
+    pub relax: Vec<RelaxSpec>,
+    /// The mean time between two readings of the clocks; if left out, a quarter of `poll`, within 4 s to 64 s.
+    pub reading: Option<Length>,
     /// The counter of the host.
     #[serde(default)]
     pub counter: CounterKind,
@@ -90,6 +95,18 @@ impl Scenario {
     fn default_burst() -> u32 {
         8
     }
+}
+
+/// Time in which daemons choose their polls, between that of the scenario and a longer one.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelaxSpec {
+    /// From.
+    pub at: Length,
+    /// Until.
+    pub until: Length,
+    /// The longest poll.
+    pub poll_max: Length,
 }
 
 /// An oscillator; levels are Allan deviations. Left out, it is that of a normal room without temperature waves.

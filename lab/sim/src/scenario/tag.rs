@@ -13,7 +13,7 @@ pub enum Tag {
     Unknowable,
     /// The server's claim about itself does not hold, so a bound may miss the truth.
     LyingServer,
-    /// The clock is judged from its first exchange on, in the windows `burst` and `minutes`.
+    /// The clock is judged from its first exchange on, in the windows `soon`, `burst` and `minutes`.
     StartUp,
     /// The route changes by the same length both ways.
     RouteBothWays,
@@ -36,6 +36,10 @@ pub enum Tag {
     DrawnAsymmetry,
     /// The delays are a soft hump far above a floor that few packets meet.
     SoftHump,
+    /// Temperature makes the oscillator's rate go up and down once a day by one ppm.
+    DailyWave,
+    /// Judged as well by old stamps and long intervals.
+    Past,
 }
 
 impl Tag {
@@ -56,13 +60,15 @@ impl Tag {
             Tag::SeveralAlike => "several-alike",
             Tag::DrawnAsymmetry => "drawn-asymmetry",
             Tag::SoftHump => "soft-hump",
+            Tag::DailyWave => "daily-wave",
+            Tag::Past => "past",
         }
     }
 
     /// The windows that the goals for such scenarios look at.
     pub const fn windows(self) -> &'static [&'static str] {
         match self {
-            Tag::StartUp => &["burst", "minutes"],
+            Tag::StartUp => &["soon", "burst", "minutes"],
             Tag::WrongServer => &["around"],
             Tag::Outage2h => &["before", "end", "recovered"],
             _ => &[],

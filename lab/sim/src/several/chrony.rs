@@ -3,9 +3,10 @@
 //! Source: chrony 4.x, `sources.c` (SRC_SelectSource, combine_sources), `sourcestats.c` (SST_GetSelectionData,
 //! SST_GetTrackingData) and chrony.conf(5) (`reselectdist`, `combinelimit`, `maxdistance`, `maxjitter`,
 //! `maxclockerror`, with their defaults). Each server has the regression of `feedback/regression.rs`. The first update
-//! steps the clock, as with `makestep`. Left out: the choice of a poll interval, the asymmetry estimate, options of
-//! servers, and strata, which are equal here.
+//! steps the clock, as with `makestep`. The poll is the world's, or in relaxed times chosen (`polls.rs`). Left out:
+//! the asymmetry estimate, options of servers, and strata, which are equal here.
 
+use super::polls::ChronyPoll;
 use super::steered::ManyServo;
 use super::{Credence, ServerChange};
 use crate::feedback::{Aim, Corrector, FittedLine, OffsetSample, SampleHistory, SystemClock};
@@ -38,6 +39,7 @@ struct ChronySource {
     samples: u32,
     score: f64,
     distant: u32,
+    poll: ChronyPoll,
     credence: Credence,
 }
 
@@ -50,6 +52,7 @@ impl Default for ChronySource {
             samples: 0,
             score: 1.0,
             distant: 0,
+            poll: ChronyPoll::default(),
             credence: Credence::Unknown,
         }
     }
@@ -246,8 +249,13 @@ impl ManyServo for Chrony {
     fn sample(&mut self, server: usize, sample: &OffsetSample, clock: &mut SystemClock) {
         let Some(source) = self.sources.get_mut(server) else { return };
         source.samples += 1;
+        let expected = source.history.line.map(|line| line.at(sample.raw_time));
         if source.history.take(sample).is_none() {
             return;
+        }
+        if let Some(expected) = expected {
+            let error = (sample.raw_offset - expected).abs();
+            source.poll.update(error, 0.5 * sample.delay, source.history.in_use().count());
         }
         source.updates += 1;
         let now = sample.raw_time;
@@ -272,7 +280,17 @@ impl ManyServo for Chrony {
         }
     }
 
-    fn lost(&mut self, _: usize) {}
+    fn lost(&mut self, server: usize) {
+        self.sources.iter_mut().skip(server).take(1).for_each(|source| source.poll.lost());
+    }
+
+    fn doublings(&self, server: usize) -> u32 {
+        self.sources.get(server).map_or(0, |source| source.poll.doublings())
+    }
+
+    fn limit_doublings(&mut self, most: u32) {
+        self.sources.iter_mut().for_each(|source| source.poll.limit(most));
+    }
 
     fn change(&mut self, server: usize, change: ServerChange) {
         let Some(source) = self.sources.get_mut(server) else { return };

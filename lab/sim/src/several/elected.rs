@@ -6,10 +6,10 @@
 
 use super::{Credence, MultiServerClock, ServerChange};
 use ffclock_estimator::{
-    Belief, ClassicConfig, Estimator, Learned, LearnedConfig, ProvenInterval, ServerClock, Verdict, Voter, beliefs,
-    select, without_majority,
+    Belief, Classic, ClassicConfig, Estimator, Learned, LearnedConfig, ProvenInterval, ServerClock, Unheard, Verdict,
+    Voter, VotingRules, beliefs, select, vote, without_majority,
 };
-use ffclock_units::{Counter, Estimate, Exchange, Period, Span, Status};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, Period, Span, Status};
 
 /// How long servers without an interval keep their vote, how long a first majority waits for them, and the longest time
 /// between two votes.
@@ -18,16 +18,16 @@ const HEARD_WITHIN: Span = Span::from_secs(4);
 const HEARTBEAT: Span = Span::from_secs(20);
 
 /// One server's clock.
-struct Elector {
-    estimator: Learned,
+struct Elector<E> {
+    estimator: E,
     is_asked: bool,
     is_reachable: bool,
     credence: Credence,
 }
 
 /// The clock.
-pub(crate) struct Elected {
-    electors: Vec<Elector>,
+pub(crate) struct Elected<E> {
+    electors: Vec<Elector<E>>,
     nominal: Period,
     /// Since when servers have had intervals.
     begin: Option<Counter>,
@@ -40,11 +40,24 @@ pub(crate) struct Elected {
     is_upset: bool,
 }
 
-impl Elected {
-    /// A clock of this many servers, none of which has answered.
-    pub(crate) fn new(learned: &LearnedConfig, nominal: Period, servers: usize) -> Self {
+impl Elected<Learned> {
+    /// A clock of this many servers with the learned filter, none of which has answered.
+    pub(crate) fn learned(learned: &LearnedConfig, nominal: Period, servers: usize) -> Self {
+        Elected::of(|| Learned::new(learned.clone(), ClassicConfig::default(), nominal, None), nominal, servers)
+    }
+}
+
+impl Elected<Classic> {
+    /// The same with the classic filter, of which the guard asks nothing.
+    pub(crate) fn classic(nominal: Period, servers: usize) -> Self {
+        Elected::of(|| Classic::new(ClassicConfig::default(), nominal, None), nominal, servers)
+    }
+}
+
+impl<E: Estimator> Elected<E> {
+    fn of(estimator: impl Fn() -> E, nominal: Period, servers: usize) -> Self {
         let elector = |_| Elector {
-            estimator: Learned::new(learned.clone(), ClassicConfig::default(), nominal, None),
+            estimator: estimator(),
             is_asked: false,
             is_reachable: false,
             credence: Credence::Unknown,
@@ -73,13 +86,13 @@ impl Elected {
     }
 
     /// A server's own estimator.
-    pub(super) fn estimator(&self, server: usize) -> Option<&Learned> {
+    pub(super) fn estimator(&self, server: usize) -> Option<&E> {
         self.electors.get(server).map(|elector| &elector.estimator)
     }
 
     /// The servers that vote at `counter`.
-    pub(super) fn voters(&self, counter: Counter) -> Vec<Voter> {
-        self.ballots(counter).iter().map(ServerClock::voter).collect()
+    pub(super) fn voting(&self, counter: Counter) -> Vec<ServerClock> {
+        self.ballots(counter).into_iter().filter(ServerClock::has_vote).collect()
     }
 
     fn since(&self, earlier: Counter, counter: Counter) -> Span {
@@ -89,7 +102,7 @@ impl Elected {
     fn ballots(&self, counter: Counter) -> Vec<ServerClock> {
         let asked = || self.electors.iter().enumerate().filter(|(_, elector)| elector.is_asked);
         let is_alone = asked().filter(|(_, elector)| elector.estimate().is_some()).count() < 2;
-        let ballot = |(server, elector): (usize, &Elector)| {
+        let ballot = |(server, elector): (usize, &Elector<E>)| {
             let own = &elector.estimator;
             let claimed = if is_alone { own.proven(counter) } else { own.claimed(counter) }?;
             let now = elector.estimate()?.carried_to(counter);
@@ -131,7 +144,7 @@ impl Elected {
     /// How many servers without an interval have a vote.
     fn unheard(&mut self, counter: Counter) -> usize {
         let begin = *self.begin.get_or_insert(counter);
-        let silent = |elector: &&Elector| elector.is_asked && elector.estimator.proven(counter).is_none();
+        let silent = |elector: &&Elector<E>| elector.is_asked && elector.estimator.proven(counter).is_none();
         let silent = self.electors.iter().filter(silent).count();
         if self.since(begin, counter) < UNHEARD_FOR { silent } else { 0 }
     }
@@ -143,7 +156,7 @@ impl Elected {
     }
 }
 
-impl Elector {
+impl<E: Estimator> Elector<E> {
     /// A server that does not answer leaves its clock in holdover.
     fn estimate(&self) -> Option<Estimate> {
         let mut estimate = self.estimator.estimate()?;
@@ -154,7 +167,7 @@ impl Elector {
     }
 }
 
-impl MultiServerClock for Elected {
+impl<E: Estimator> MultiServerClock for Elected<E> {
     fn take(&mut self, server: usize, exchange: &Exchange) {
         let Some(elector) = self.electors.get_mut(server) else { return };
         let outcome = elector.estimator.update(exchange);
@@ -197,6 +210,13 @@ impl MultiServerClock for Elected {
             self.vote(counter);
         }
         self.published
+    }
+
+    fn bound_strict(&self, counter: Counter) -> Option<Bound> {
+        let voters: Vec<Voter> = self.voting(counter).iter().map(ServerClock::voter).collect();
+        let now = self.published?.carried_to(counter);
+        let result = vote(&voters, Unheard::default(), &VotingRules::default())?;
+        Some(result.bounds(&now, &voters).strict.bound)
     }
 
     fn credence(&self, server: usize) -> Credence {

@@ -1,12 +1,12 @@
 //! One clock from all believed servers: the elected clock's vote, with the common filter of the product.
 
 use super::{Credence, Elected, MultiServerClock, ServerChange};
-use ffclock_estimator::{ClassicConfig, Ensemble, LearnedConfig, Unheard, VotingRules, vote};
-use ffclock_units::{Bound, Counter, Estimate, Exchange, Period};
+use ffclock_estimator::{ClassicConfig, Ensemble, Learned, LearnedConfig, ServerClock, Unheard, Voter, VotingRules, vote};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, GrowingBound, Period};
 
 /// The clock. While no majority agrees, it is the elected one.
 pub(crate) struct Joint {
-    elected: Elected,
+    elected: Elected<Learned>,
     ensemble: Ensemble,
     /// Whether the common filter found a change.
     is_upset: bool,
@@ -16,7 +16,7 @@ impl Joint {
     /// A clock of this many servers, none of which has answered.
     pub(crate) fn new(learned: &LearnedConfig, nominal: Period, servers: usize) -> Self {
         let ensemble = Ensemble::new(learned.clone(), &ClassicConfig::default(), nominal, servers);
-        Joint { elected: Elected::new(learned, nominal, servers), ensemble, is_upset: false }
+        Joint { elected: Elected::learned(learned, nominal, servers), ensemble, is_upset: false }
     }
 
     /// How each server stands: what the vote says of it, whether it is suspect, and its weight.
@@ -39,14 +39,29 @@ impl Joint {
         self.ensemble.believe(believed);
     }
 
-    /// The common clock at `counter` and its strict bound, while a majority agrees.
+    /// The common clock at `counter` and its strict bound, while a majority agrees. Of a single server it is that
+    /// server's.
     fn agreed(&self, counter: Counter) -> Option<(Estimate, Bound)> {
-        let voters = self.elected.voters(counter);
-        let result = vote(&voters, Unheard::default(), &VotingRules::default())?;
+        let clocks = self.elected.voting(counter);
+        let voters: Vec<Voter> = clocks.iter().map(ServerClock::voter).collect();
+        let result = vote(&voters, Unheard::default(), &VotingRules::default()).filter(|_| voters.len() > 1)?;
         self.ensemble.members().iter().find(|member| member.weight > 0.0)?;
         let now = self.ensemble.estimate()?.carried_to(counter);
         let bounds = result.bounds(&now, &voters);
-        Some((now.bounded_by(bounds.believed), bounds.strict.bound))
+        let believed = self.bound_without_suspects(&now, &clocks).unwrap_or(bounds.believed);
+        Some((now.bounded_by(believed), bounds.strict.bound))
+    }
+
+    /// The bound of `clock` by the servers that are not suspect alone, if some are.
+    fn bound_without_suspects(&self, clock: &Estimate, clocks: &[ServerClock]) -> Option<GrowingBound> {
+        let is_suspect = |one: &&ServerClock| self.is_suspect(one.server);
+        clocks.iter().find(is_suspect)?;
+        let rest: Vec<Voter> = clocks.iter().filter(|one| !is_suspect(one)).map(ServerClock::voter).collect();
+        Some(vote(&rest, Unheard::default(), &VotingRules::default())?.bounds(clock, &rest).believed)
+    }
+
+    fn is_suspect(&self, server: usize) -> bool {
+        self.ensemble.members().get(server).is_some_and(|member| member.is_suspect)
     }
 }
 
@@ -75,7 +90,8 @@ impl MultiServerClock for Joint {
     fn estimate(&mut self, counter: Counter) -> Option<Estimate> {
         let elected = self.elected.estimate(counter)?;
         self.believe();
-        let has_majority = (0..self.ensemble.members().len()).any(|one| self.credence(one) == Credence::Believed);
+        let servers = 0..self.ensemble.members().len();
+        let has_majority = servers.into_iter().any(|one| self.elected.credence(one) == Credence::Believed);
         let agreed = self.agreed(counter).filter(|_| has_majority);
         Some(
             agreed
@@ -88,6 +104,9 @@ impl MultiServerClock for Joint {
     }
 
     fn credence(&self, server: usize) -> Credence {
-        self.elected.credence(server)
+        match self.elected.credence(server) {
+            Credence::Believed if self.is_suspect(server) => Credence::Suspect,
+            credence => credence,
+        }
     }
 }

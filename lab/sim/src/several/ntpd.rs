@@ -5,9 +5,11 @@
 //! two: the least distance is ntpd's 1 ms (`tos mindist` of its documentation), the largest its 1.5 s (`tos maxdist`).
 //! A server is a survivor of the selection if its interval meets that of the majority, as in ntpd from 4.2.7 on. The
 //! loop is that of `feedback/pll.rs`; the first update steps the clock, as with `-g`, and waits for full filters:
-//! before, the intervals are so wide that a liar is believed and the first measurement of the frequency spoilt. Left
-//! out: the choice of a poll interval, preferred servers, orphans, and the anti-clockhop of ntpd.
+//! before, the intervals are so wide that a liar is believed and the first measurement of the frequency spoilt. The
+//! poll is the world's, or in relaxed times chosen (`polls.rs`). Left out: preferred servers, orphans, and the
+//! anti-clockhop of ntpd.
 
+use super::polls::NtpdPoll;
 use super::steered::ManyServo;
 use super::{Credence, ServerChange};
 use crate::feedback::{
@@ -56,12 +58,19 @@ pub(crate) struct Ntpd {
     discipline: ClockDiscipline,
     system: Option<usize>,
     updated: f64,
+    poll: NtpdPoll,
 }
 
 impl Ntpd {
-    pub(crate) fn new(servers: usize) -> Self {
-        let associations = vec![Association::default(); servers];
-        Ntpd { associations, discipline: ClockDiscipline::default(), system: None, updated: f64::NEG_INFINITY }
+    /// Of servers that are asked once in `poll` seconds at least.
+    pub(crate) fn new(servers: usize, poll: f64) -> Self {
+        Ntpd {
+            associations: vec![Association::default(); servers],
+            discipline: ClockDiscipline::default(),
+            system: None,
+            updated: f64::NEG_INFINITY,
+            poll: NtpdPoll::new(poll),
+        }
     }
 
     /// The survivors at `now`, the nearest first.
@@ -107,14 +116,16 @@ impl Ntpd {
         let Some(system) = self.system.and_then(|server| self.associations.get(server)) else { return };
         let Some(chosen) = system.chosen.filter(|chosen| chosen.time > self.updated) else { return };
         self.updated = chosen.time;
-        self.discipline.poll = system.watch.poll;
+        self.discipline.poll = self.poll.poll().unwrap_or(system.watch.poll);
         let combined = FilterChoice { offset: combine(&survivors), time: chosen.time };
         let is_stepped = if self.discipline.is_unset() {
             self.discipline.large(combined, sample, clock)
         } else {
             self.discipline.take(combined, sample, clock)
         };
+        self.poll.update(combined.offset);
         if is_stepped {
+            self.poll.restart();
             self.associations.iter_mut().for_each(Association::clear);
         }
     }
@@ -207,7 +218,8 @@ impl ManyServo for Ntpd {
         (association.lost, association.claimed) = (0, sample.claimed);
         association.watch.note(sample.raw_time);
         let stage = FilterStage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
-        if let Some(chosen) = association.filter.update(stage, association.watch.poll) {
+        let poll = self.poll.poll().unwrap_or(association.watch.poll);
+        if let Some(chosen) = association.filter.update(stage, poll) {
             association.chosen = Some(chosen);
             self.select(sample, clock);
         }
@@ -234,6 +246,14 @@ impl ManyServo for Ntpd {
 
     fn second(&mut self, counter: Counter, clock: &mut SystemClock) {
         self.discipline.second(counter, clock);
+    }
+
+    fn doublings(&self, _: usize) -> u32 {
+        self.poll.doublings()
+    }
+
+    fn limit_doublings(&mut self, most: u32) {
+        self.poll.limit(most);
     }
 
     fn credence(&self, server: usize) -> Credence {

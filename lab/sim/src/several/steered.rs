@@ -1,5 +1,6 @@
 //! Daemons that steer a system clock by several servers.
 
+use super::polls::{PollPlan, PollTimes};
 use super::{Contact, Contender, Credence, ServerChange};
 use crate::clock::Read;
 use crate::feedback::{OffsetSample, Steered, SystemClock};
@@ -21,6 +22,12 @@ pub(crate) trait ManyServo: Clone {
 
     /// What it thinks of a server.
     fn credence(&self, server: usize) -> Credence;
+
+    /// How many times the world's poll is doubled for this server.
+    fn doublings(&self, server: usize) -> u32;
+
+    /// At most so many doublings from now on.
+    fn limit_doublings(&mut self, most: u32);
 }
 
 /// A system clock with the daemon that steers it.
@@ -31,11 +38,21 @@ pub(crate) struct DisciplinedByMany<S> {
     steered: Steered,
     /// By server, the stamp of its latest request.
     sent: Vec<Option<(Counter, Moment<Tai>)>>,
+    plan: PollPlan,
 }
 
 impl<S: ManyServo> DisciplinedByMany<S> {
-    pub(crate) fn new(nominal: Period, servo: S, servers: usize) -> Self {
-        DisciplinedByMany { fresh: servo.clone(), servo, steered: Steered::new(nominal), sent: vec![None; servers] }
+    pub(crate) fn new(nominal: Period, servo: S, servers: usize, times: PollTimes) -> Self {
+        let plan = PollPlan::new(times, nominal, servers);
+        let sent = vec![None; servers];
+        DisciplinedByMany { fresh: servo.clone(), servo, steered: Steered::new(nominal), sent, plan }
+    }
+
+    fn send(&mut self, server: usize, counter: Counter) {
+        self.servo.limit_doublings(self.plan.most_doublings(counter));
+        self.plan.sent(server, counter, self.servo.doublings(server));
+        let stamp = self.steered.read(counter).filter(|_| self.plan.is_asked(server));
+        self.sent.iter_mut().skip(server).take(1).for_each(|sent| *sent = stamp.map(|time| (counter, time)));
     }
 
     fn advance(&mut self, counter: Counter) {
@@ -49,8 +66,7 @@ impl<S: ManyServo> Contender for DisciplinedByMany<S> {
         match contact {
             Contact::Sent(counter) => {
                 self.advance(counter);
-                let stamp = self.steered.read(counter).map(|time| (counter, time));
-                self.sent.iter_mut().skip(server).take(1).for_each(|sent| *sent = stamp);
+                self.send(server, counter);
             }
             Contact::Exchange(exchange) => {
                 self.advance(exchange.received.counter);
@@ -62,7 +78,9 @@ impl<S: ManyServo> Contender for DisciplinedByMany<S> {
             }
             Contact::Lost(counter) => {
                 self.advance(counter);
-                self.servo.lost(server);
+                if self.plan.is_asked(server) {
+                    self.servo.lost(server);
+                }
             }
             Contact::Change(change, _) => self.servo.change(server, change),
         }
