@@ -1,8 +1,8 @@
 //! Polls that keep a stated uncertainty with few requests.
 //!
-//! The clock's uncertainty is smallest right after an exchange and grows until the next one, from whichever server.
+//! The clock's noise, the part of its uncertainty that more requests make smaller, is smallest right after an exchange and grows until the next one, from whichever server.
 //! [`AdaptivePoll::follow`] compares what it will be then with what is to be kept, and lengthens or shortens the poll by
-//! a part of the difference: the uncertainty after an exchange follows the poll only after a while, since it rests on
+//! a part of the difference: the noise after an exchange follows the poll only after a while, since it rests on
 //! many exchanges. The server with the largest weight in the clock is asked at that poll, the others less often in
 //! proportion to their weights, as each exchange is worth.
 //!
@@ -53,7 +53,7 @@ impl AdaptivePoll {
     /// from 0 to 1: the time from one exchange to the next is this part of the poll.
     pub fn follow(&mut self, clock: &Estimate, largest_weight: f64) {
         let growth = clock.uncertainty_growth.as_rate().as_fraction();
-        let ahead = clock.uncertainty.as_seconds() + growth * self.poll * largest_weight.clamp(0.0, 1.0);
+        let ahead = clock.noise.as_seconds() + growth * self.poll * largest_weight.clamp(0.0, 1.0);
         if ahead > UPSET * self.keep {
             // The patience stays as it is: servers of little weight are of no help.
             self.poll = self.range[0];
@@ -79,13 +79,14 @@ mod tests {
 
     const RANGE: [Span; 2] = [Span::from_secs(16), Span::from_secs(1024)];
 
-    fn clock(uncertainty: f64, growth: f64) -> Estimate {
+    fn clock(noise: f64, growth: f64) -> Estimate {
         let period = Period::from_hertz(1e9).unwrap();
         Estimate {
             counter: Counter::from_raw(0),
             time: Moment::from_origin(Span::ZERO),
             period,
-            uncertainty: StandardUncertainty::from_seconds(uncertainty),
+            uncertainty: StandardUncertainty::UNKNOWN,
+            noise: StandardUncertainty::from_seconds(noise),
             uncertainty_growth: GrowthRate::of(Rate::from_fraction(growth)),
             bound: Bound::UNKNOWN,
             bound_growth: GrowthRate::from_units(u64::MAX),

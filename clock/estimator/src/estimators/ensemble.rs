@@ -113,7 +113,8 @@ impl Ensemble {
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.filter.bytes()
-            + self.members.capacity() * (size_of::<EnsembleMember>() + size_of::<ServerPrior>() + size_of::<Option<f64>>())
+            + self.members.capacity()
+                * (size_of::<EnsembleMember>() + size_of::<ServerPrior>() + size_of::<Option<f64>>())
     }
 
     /// The servers.
@@ -237,7 +238,8 @@ impl Ensemble {
             member.is_suspect = is_suspect;
         }
         for (server, settled) in self.settled.iter_mut().enumerate() {
-            *settled = rest[server].and_then(|voice| beside_others(&rest, &voice)).map(|beside| beside.ahead).or(*settled);
+            *settled =
+                rest[server].and_then(|voice| beside_others(&rest, &voice)).map(|beside| beside.ahead).or(*settled);
         }
     }
 
