@@ -109,8 +109,8 @@ pub const WIDEST: usize = 120;
 /// Names are shortened to this many letters before a column is left out.
 const SHORTEST_NAME: usize = 18;
 
-/// As [`table`], within [`WIDEST`] columns of the terminal: the names in the first column are shortened in their middle,
-/// and then columns are left out from the right.
+/// As [`table`], within [`WIDEST`] columns of the terminal: the names in the first column are shortened in their
+/// middle, and then columns are left out from the right.
 pub fn table_within(heading: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let widest = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());

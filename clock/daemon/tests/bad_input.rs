@@ -184,13 +184,20 @@ fn what_another_version_left_is_begun_again() {
 
 /// Ways to spoil a file that the daemon has mapped.
 const SPOILS: [fn(&Path); 2] = [
-    |path| std::fs::remove_file(path).unwrap(),
-    |path| std::fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap(),
+    |path| std::fs::remove_file(path).expect("the file is there"),
+    |path| {
+        std::fs::File::options()
+            .write(true)
+            .open(path)
+            .expect("the file is there")
+            .set_len(0)
+            .expect("it can be cut off")
+    },
 ];
 
 /// Spoils a file of `length` bytes and waits until the daemon has made it again.
 fn spoil(case: &mut Case, path: &Path, spoil: fn(&Path)) {
-    let length = std::fs::metadata(path).unwrap().len();
+    let length = std::fs::metadata(path).expect("the file is there").len();
     spoil(path);
     let start = std::time::Instant::now();
     while !std::fs::metadata(path).is_ok_and(|found| found.len() == length) {

@@ -332,14 +332,13 @@ fn a_server_that_creeps_within_the_intervals_of_the_others_is_suspect() {
         status.events.iter().any(|event| event.source.as_deref() == Some(&name) && event.text.starts_with(text))
     };
     let begin = std::time::Instant::now();
-    let mut lie = Span::ZERO;
-    let status = loop {
+    let (status, lie) = loop {
         judge.watch(Duration::from_millis(25));
-        lie = Span::from_seconds(200e-6 * begin.elapsed().as_secs_f64());
+        let lie = Span::from_seconds(200e-6 * begin.elapsed().as_secs_f64());
         case.servers[2].behave(|behaviour| behaviour.lie = lie);
         let status = daemon.status().expect("the daemon answers");
         if is_told(&status, "suspect: ") || lie > Span::from_millis(12) {
-            break status;
+            break (status, lie);
         }
     };
     assert!(is_told(&status, "suspect: "), "{name} at {lie}: {:#?}", status);

@@ -354,8 +354,8 @@ fn the_order_of_the_servers_does_not_matter_beyond_rounding() {
     }
 }
 
-/// Replies of different servers that arrive at one reading of the counter, taken in either order: each server's clock and
-/// what is proven are the same to the bit. The common filter learns from each exchange by what it knew before it, so
+/// Replies of different servers that arrive at one reading of the counter, taken in either order: each server's clock
+/// and what is proven are the same to the bit. The common filter learns from each exchange by what it knew before, so
 /// its time is the same to within its uncertainty.
 #[test]
 fn the_order_of_exchanges_of_one_time_changes_nothing_that_is_proven() {

@@ -1,10 +1,10 @@
 //! Polls that keep a stated uncertainty with few requests.
 //!
-//! The clock's noise, the part of its uncertainty that more requests make smaller, is smallest right after an exchange and grows until the next one, from whichever server.
-//! [`AdaptivePoll::follow`] compares what it will be then with what is to be kept, and lengthens or shortens the poll by
-//! a part of the difference: the noise after an exchange follows the poll only after a while, since it rests on
-//! many exchanges. The server with the largest weight in the clock is asked at that poll, the others less often in
-//! proportion to their weights, as each exchange is worth.
+//! The clock's noise, the part of its uncertainty that more requests make smaller, is smallest right after an exchange
+//! and grows until the next one, from whichever server. [`AdaptivePoll::follow`] compares what it will be then with
+//! what is to be kept, and lengthens or shortens the poll by a part of the difference: the noise after an exchange
+//! follows the poll only after a while, since it rests on many exchanges. The server with the largest weight in the
+//! clock is asked at that poll, the others less often in proportion to their weights, as each exchange is worth.
 //!
 //! It reads no clock and asks no server: [`Source::choose_poll`](crate::Source::choose_poll) takes the result, within
 //! the range that is configured for its server.

@@ -23,7 +23,7 @@ impl PollPlace {
     /// That of the only server: any time is right.
     pub const ALONE: PollPlace = PollPlace { number: 0, of: 1 };
 
-    /// That of the server with this number, counted from 0, of so many.
+    /// That of the server with this number, counted from 0, among `of` servers.
     pub const fn new(number: u32, of: u32) -> Self {
         PollPlace { number, of }
     }

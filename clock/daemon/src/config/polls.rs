@@ -10,8 +10,8 @@ ffclock_units::options! {
     /// What polls are chosen for.
     pub struct PollConfig {
         /// The uncertainty of the published clock by noise that is to be kept with few requests. Every server is then
-        /// asked at a poll between its `poll_min` and its `poll_max` that is chosen anew with each exchange, one of
-        /// little weight less often; after an upset all are asked at `poll_min`. `"off"`: each is asked at its `poll`.
+        /// asked at a poll between its `poll_min` and its `poll_max` that is chosen with each exchange, one of little
+        /// weight less often; after an upset all are asked at `poll_min`. `"off"`: each is asked at its `poll`.
         keep_uncertainty: KeptUncertainty = KeptUncertainty(None);
     }
 }

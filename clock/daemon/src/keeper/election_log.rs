@@ -167,12 +167,13 @@ mod tests {
             let standings = ["a", "b", "c"].map(str::to_owned).into_iter().zip(standings).collect();
             let (quorum, selected) = (QuorumReport::Majority, Some("a".to_owned()));
             log.follow(journal, ElectionOutcome { quorum, selected, standings, is_outside: false, has_clock: true });
-            let told = journal.latest().into_iter().filter(|event| event.text != "published from now on");
-            told.map(|event| {
-                let word = event.text.split(':').next().unwrap_or_default().to_owned();
-                format!("{} {word}", event.source.unwrap_or_default())
-            })
-            .collect()
+            let events = journal.latest().into_iter().filter(|event| event.text != "published from now on");
+            events
+                .map(|event| {
+                    let word = event.text.split(':').next().unwrap_or_default().to_owned();
+                    format!("{} {word}", event.source.unwrap_or_default())
+                })
+                .collect()
         }
     }
 
@@ -185,12 +186,12 @@ mod tests {
         let mut play = Play::new();
         play.vote(0, [BELIEVED; 3]);
         play.vote(1, [BELIEVED, SUSPECT, BELIEVED]);
-        let told = play.vote(2, [BELIEVED, SUSPECT, SUSPECT]);
-        assert_eq!(told, ["b suspect", "c suspect"]);
-        let told = play.vote(3, [BELIEVED, BELIEVED, SUSPECT]);
-        assert_eq!(told, ["b suspect", "c suspect", "b no longer suspect"]);
-        let told = play.vote(4, [BELIEVED, FALSE, FALSE]);
-        assert_eq!(told[3..], ["b falseticker", "c falseticker"], "and not: no longer suspect");
+        let events = play.vote(2, [BELIEVED, SUSPECT, SUSPECT]);
+        assert_eq!(events, ["b suspect", "c suspect"]);
+        let events = play.vote(3, [BELIEVED, BELIEVED, SUSPECT]);
+        assert_eq!(events, ["b suspect", "c suspect", "b no longer suspect"]);
+        let events = play.vote(4, [BELIEVED, FALSE, FALSE]);
+        assert_eq!(events[3..], ["b falseticker", "c falseticker"], "and not: no longer suspect");
     }
 
     #[test]

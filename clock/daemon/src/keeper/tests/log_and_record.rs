@@ -35,6 +35,20 @@ fn a_contradiction_is_reported_when_it_begins_and_when_it_ends() {
     assert_eq!(status.events.iter().filter(|event| event.text.contains(begins)).count(), 1);
 }
 
+#[test]
+fn a_wander_of_an_earlier_run_is_assumed_reported_and_kept() {
+    let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
+    let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];
+    let wander = Some(Rate::from_ppm(3.0));
+    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0), wander });
+    let mut case = Case::start_remembering("wander", servers, "counter = \"tsc\"", memory);
+    let status = case.run_until("an estimate", |status| status.clock.is_some());
+    assert!((status.sources[0].wander_ppm.unwrap() - 3.0).abs() < 1e-9, "{:?}", status.sources[0].wander_ppm);
+    assert!(has_event(&status, "in an earlier run the counter's rate moved by more"), "{:?}", status.events);
+    case.keeper.stop();
+    assert_eq!(case.keeper.remembered().unwrap().wander, wander);
+}
+
 /// The classic estimator inside the learned one ends its warm-up minutes later.
 #[test]
 fn the_end_of_the_warm_up_is_that_of_the_status() {
