@@ -43,7 +43,7 @@ use std::process::ExitCode;
     max_term_width = 100,
     after_help = "Example:
   $ ffclock now
-  2026-11-22T15:28:35.311914932Z  +- 35.1563 us  synchronised (standard uncertainty 734.115 ns)
+  2026-11-22T18:21:28.422946096Z  +- 2.2848 us  synchronised (standard uncertainty 147.6146 ns, noise 57.2763 ns)
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 the clock is not synchronised, or was not good
 enough in time."

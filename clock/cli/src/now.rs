@@ -10,7 +10,7 @@ use ffclock_units::{Span, Status};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock now
-  2026-11-22T15:28:35.311914932Z  +- 35.1563 us  synchronised (standard uncertainty 734.115 ns)
+  2026-11-22T18:21:28.422946096Z  +- 2.2848 us  synchronised (standard uncertainty 147.6146 ns, noise 57.2763 ns)
   $ ffclock now --format unix --count 3 --interval '100 ms'
   $ ffclock now --json | jq .bound_s
 

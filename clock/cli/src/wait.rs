@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   $ ffclock wait --bound '1 ms' --timeout '60 s' && run-the-experiment
-  2026-11-22T15:29:11.961342156Z  +- 30.4342 us  synchronised (standard uncertainty 1.0219 us)
+  2026-11-22T18:21:28.511382317Z  +- 2.3767 us  synchronised (standard uncertainty 149.4773 ns, noise 59.139 ns)
 
 Exit code: 0 as soon as the clock is good enough, 3 when it was not in time. The daemon need not run
 yet: its page is looked for again and again.")]

@@ -20,7 +20,7 @@ use terminal::{Key, Terminal};
   $ ffclock watch
   $ ffclock watch --interval '200 ms'
   $ ffclock watch --count 3 | cat
-  2026-11-21T09:30:00.123456789Z  offset 3.1 us  bound 812.4 us  uncertainty 14.2 us  synchronised
+  2026-11-22T18:21:28.587917008Z  offset -1.252 us  bound 2.4564 us  uncertainty 151.3399 ns  noise 61.0016 ns  synchronised
   $ ffclock watch --json --count 1 | jq .offset_s
 
 On a terminal, q or Ctrl-C ends it. The offset is the published clock minus the system clock. Where

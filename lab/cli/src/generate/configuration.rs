@@ -4,7 +4,7 @@
 use super::Generated;
 use super::man::{NO_DATE, SOURCE};
 use clap_mangen::roff::{Roff, bold, roman};
-use ffclock_units::OptionDoc;
+use ffclock_units::{OptionDoc, OptionValue};
 use std::path::PathBuf;
 
 /// One option, in text form.
@@ -60,8 +60,8 @@ fn entries() -> Vec<OptionText> {
 
 impl OptionText {
     fn new(section: &str, doc: &OptionDoc<'_>) -> Self {
-        let bare = doc.kind == <u32 as ffclock_units::OptionValue>::KIND
-            || doc.kind == <bool as ffclock_units::OptionValue>::KIND;
+        let bare = [<u32 as OptionValue>::KIND, <f64 as OptionValue>::KIND, <bool as OptionValue>::KIND];
+        let bare = bare.contains(&doc.kind);
         let value = |value: &dyn std::fmt::Display| if bare { value.to_string() } else { format!("\"{value}\"") };
         OptionText {
             section: section.to_owned(),
