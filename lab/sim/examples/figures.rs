@@ -1,5 +1,5 @@
 //! The figures of the feed-forward clocks in the worlds of some files, to the last bit: where there is one server, live
-//! and in retrospect, of seed 1; where there are several, of the first seeds, since their paths differ from seed to seed.
+//! and in retrospect, of seed 1; where there are several, of the first seeds, since their paths differ by the seed.
 //! `tools/mutation` compares them.
 //!
 //! `cargo run --release -p ffclock-sim --example figures -- SEEDS FILE.toml ...`
