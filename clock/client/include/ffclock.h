@@ -18,7 +18,7 @@
  */
 enum ffclock_error {
   /**
-   * Nothing.
+   * Success: nothing went wrong.
    */
   FFCLOCK_ERROR_OK = 0,
   /**

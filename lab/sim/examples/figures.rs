@@ -1,8 +1,8 @@
 //! The figures of the feed-forward clocks in the worlds of some files, to the last bit: where there is one server, live
-//! and in retrospect; where there are several, of eight seeds, since paths and liars differ from seed to seed.
+//! and in retrospect, of seed 1; where there are several, of the first seeds, since their paths differ by the seed.
 //! `tools/mutation` compares them.
 //!
-//! `cargo run --release -p ffclock-sim --example figures -- FILE.toml ...`
+//! `cargo run --release -p ffclock-sim --example figures -- SEEDS FILE.toml ...`
 
 use ffclock_estimator::{ClassicConfig, LearnedConfig, Smoother};
 use ffclock_sim::{Run, Scenario};
@@ -42,11 +42,13 @@ impl Retrospect {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    for name in std::env::args().skip(1) {
+    let mut words = std::env::args().skip(1);
+    let seeds: u64 = words.next().ok_or("how many seeds?")?.parse()?;
+    for name in words {
         let scenario = Scenario::parse(&name, &std::fs::read_to_string(&name)?)?;
         let run = |seed| Run { name: &name, scenario: &scenario, seed };
         if !scenario.servers.is_empty() {
-            let clocks: Vec<_> = (1..=8).map(|seed| run(seed).execute_with(&["joint"], None).clocks).collect();
+            let clocks: Vec<_> = (1..=seeds).map(|seed| run(seed).execute_with(&["joint"], None).clocks).collect();
             println!("{name} {clocks:?}");
             continue;
         }
