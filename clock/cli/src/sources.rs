@@ -17,7 +17,7 @@ The first column marks the server whose clock is published (*), others that agre
 servers that are only measured, by no_select (-).
 POLL is the time between two requests now, with (RATE) where the server asked for a longer one, ST the
 stratum. OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
-UNCERTAINTY its standard uncertainty (k = 1), with what is assumed of path and server; FLOOR is the
+UNCERT. its standard uncertainty (k = 1), with what is assumed of path and server; FLOOR is the
 smallest round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
 replies. ESTIMATOR is the algorithm, with ? where the learned one has too little data yet and with !
@@ -94,7 +94,7 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
         ("ST", Right),
         ("OFFSET", Right),
         ("BOUND", Right),
-        ("UNCERTAINTY", Right),
+        ("UNCERT.", Right),
         ("FLOOR", Right),
         ("RTT", Right),
         ("USED/ALL", Right),

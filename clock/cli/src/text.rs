@@ -107,7 +107,7 @@ pub fn table(heading: &[(&str, Align)], rows: &[Vec<String>]) -> String {
 /// The most columns of a terminal that a table takes.
 pub const WIDEST: usize = 120;
 /// Names are shortened to this many letters before a column is left out.
-const SHORTEST_NAME: usize = 18;
+const SHORTEST_NAME: usize = 16;
 
 /// As [`table`], within [`WIDEST`] columns of the terminal: the names in the first column are shortened in their
 /// middle, and then columns are left out from the right.
