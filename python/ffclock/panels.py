@@ -2,7 +2,7 @@
 
 The claim and the error get a panel each, because a bound is often fifty times the error that it bounds and one scale would hide one of
 the two. The noise leaves out the constant asymmetry of the path, so it is drawn around the median error, which is what a constant
-asymmetry shifts; so is an uncertainty that stands alone, of a file from before the two were told apart.
+asymmetry shifts; so is an uncertainty that stands alone, of a file without the noise.
 """
 
 from __future__ import annotations

@@ -258,8 +258,8 @@ enum ffclock_error ffclock_at(const struct ffclock *clock,
 
 /**
  * The noise in the time of a stamp, in ns, as ffclock_at() gives that time: the part of its standard uncertainty
- * (k = 1) that exchanges show. It leaves out the unknown asymmetry of the path and the error of the server's own clock,
- * which are common to the times of two stamps as long as the same servers are believed. UINT64_MAX if unknown.
+ * (k = 1) that exchanges show. It leaves out the unknown asymmetry of the path and the error of the server's own
+ * clock, which are common to the times of two stamps as long as the same servers are believed. UINT64_MAX if unknown.
  *
  * # Safety
  * `clock` is null or open; `stamp` is null or points to a stamp; `noise_ns` is null or points to a place for a number.

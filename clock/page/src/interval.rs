@@ -15,7 +15,8 @@ use ffclock_units::{Bound, Counter, CounterEpoch, GrowthRate, Period, Span, Stan
 pub struct Interval {
     /// From the first stamp to the second; negative when the second was taken earlier.
     pub span: Span,
-    /// The standard uncertainty of `span`, of two times that of their noise. How well the stamps themselves were taken is not in it.
+    /// The standard uncertainty of `span`, of two times that of their noise. How well the stamps themselves were taken
+    /// is not in it.
     pub uncertainty: StandardUncertainty,
     /// The largest error of `span`, as long as the bounds of the estimate hold. How well the stamps themselves were
     /// taken is not in it.

@@ -310,8 +310,8 @@ fn window(publication: &Publication, slot: &Slot) -> u64 {
 }
 
 /// Up to this many ticks the difference clock is certainly the better one: its uncertainty is at most half the noise of
-/// the time, and so less than that of two times; and its bound is at most that of the time. Where the time is worse than
-/// usual, stamps of the past may have better ones: then nothing is certain.
+/// the time, and so less than that of two times; and its bound is at most that of the time. Where the time is worse
+/// than usual, stamps of the past may have better ones: then nothing is certain.
 fn short(estimate: &Estimate) -> u64 {
     if estimate.status != Status::Synchronised {
         return 0;

@@ -65,7 +65,8 @@ pub mod entry {
     pub const BOUND: usize = 7;
     /// Its growth away from either, 2^-96 s per tick.
     pub const BOUND_PER_TICK: usize = 8;
-    /// The combined standard uncertainty at the beginning (low half) and at the end (high half), 2^-32 s times its scale.
+    /// The combined standard uncertainty at the beginning (low half) and at the end (high half), 2^-32 s times its
+    /// scale.
     pub const UNCERTAINTY: usize = 9;
     /// Its growth and that of the noise away from either, 2^-96 s per tick.
     pub const UNCERTAINTY_PER_TICK: usize = 10;

@@ -69,7 +69,7 @@ fn a_series_says_what_happened_and_has_every_clock_at_every_reading() {
     assert!(text.contains("# scenario=cut\n") && text.contains("# event=1200,1800,server cut off\n"), "{text:.200}");
     let rows: Vec<Vec<&str>> =
         text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(',').collect()).collect();
-    assert!(rows.iter().all(|row| row.len() == 7));
+    assert!(rows.iter().all(|row| row.len() == 8));
     let of = |clock: &str| rows.iter().filter(|row| row[1] == clock).count();
     assert!(of("classic") > 800, "{}", of("classic"));
     assert!(ffclock_sim::CLOCKS.iter().all(|clock| of(clock).abs_diff(of("classic")) < 5));
