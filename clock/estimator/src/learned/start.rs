@@ -15,7 +15,7 @@ use crate::bank::BankExchange;
 use crate::bank::group::{Begin, Belief, MOST_SERVERS, RATE, THETA, floors_of, states};
 use crate::bank::measurement::Measurement;
 use crate::tuning::learned::{
-    EDGE_NODES, FARTHEST, GRAIN, RATE_NODES, RATE_STEP, START, START_SHAPES, USUAL_PART, USUAL_WALK,
+    EDGE_NODES, FARTHEST, GRAIN, RATE_NODES, RATE_STEP, START, START_SHAPES, UNLIKELY, USUAL_PART, USUAL_WALK,
 };
 use alloc::vec;
 use alloc::vec::Vec;
@@ -181,10 +181,15 @@ impl Start {
         let [peak, fine] = self.peak();
         let (top, [origin, _]) = self.given(peak);
         let mut moments = Moments::about(origin, 1 + 2 * self.counts.len());
-        for node in -RATE_NODES..=RATE_NODES {
-            let place = RATE_STEP * f64::from(node);
-            let (log, [means, variances]) = self.given(peak + fine * libm::sinh(place));
-            moments.add(libm::exp(log - top) * libm::cosh(place), &means, &variances);
+        for (side, first) in [(1.0, 0), (-1.0, 1)] {
+            for node in first..=RATE_NODES {
+                let place = side * RATE_STEP * f64::from(node);
+                let (log, [means, variances]) = self.given(peak + fine * libm::sinh(place));
+                moments.add(libm::exp(log - top) * libm::cosh(place), &means, &variances);
+                if log < top - UNLIKELY {
+                    break;
+                }
+            }
         }
         moments
     }
@@ -261,9 +266,9 @@ impl Edge {
         for _ in 0..EDGE_NODES {
             // Everything is in parts of the mean distance.
             let below = grown - 1.0;
-            let [product, power] = heights.iter().fold([1.0, 1.0], |[product, power], height| {
-                [product * (height / mean + below), power * grown]
-            });
+            let [product, power] = heights
+                .iter()
+                .fold([1.0, 1.0], |[product, power], height| [product * (height / mean + below), power * grown]);
             let likelihood = grown * likelihood(product, 1.0 / power, factors);
             mass += likelihood;
             first += likelihood * below;
@@ -333,3 +338,6 @@ impl Moments {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
