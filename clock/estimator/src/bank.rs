@@ -128,6 +128,8 @@ pub struct BankExchange {
     pub interval: f64,
     pub measurements: [Measurement; 2],
     pub evident: Evident,
+    /// Rare packets hold the floors of its server.
+    pub holds_floors: bool,
 }
 
 /// The best member's predictive densities of the queueing of the two packets of an exchange, and the packets'
@@ -213,9 +215,9 @@ impl Bank {
 
     /// Carries all members forward to an exchange.
     pub fn predict(&mut self, exchange: &BankExchange, densities: Densities<'_>, set: &ModelSet) {
-        let BankExchange { server, interval, .. } = *exchange;
+        let BankExchange { server, interval, holds_floors, .. } = *exchange;
         for ((members, family), [density, _]) in self.groups.iter_mut().zip(Family::BOTH).zip(densities) {
-            let floor_noise = family.floor_noise(density);
+            let floor_noise = if holds_floors { 0.0 } else { family.floor_noise(density) };
             for (group, model) in members.iter_mut().zip(&set.models) {
                 group.predict(interval, model);
                 for other in 0..set.servers {

@@ -8,6 +8,7 @@
 mod ambiguity;
 mod difference_rate;
 mod learning;
+mod lone_packet;
 mod path;
 mod path_change;
 mod recent;

@@ -164,11 +164,23 @@ impl Tabulated {
     }
 }
 
+/// The prior weights of a mixture of the first `count` components: half of it lies on steep ones if there are others.
+fn prior(count: usize) -> impl Iterator<Item = f32> {
+    let families = [EXPONENTIALS, STEEP - EXPONENTIALS, count.saturating_sub(STEEP)];
+    let [exponentials, soft, humps] = families.map(|members| 1.0 / members.max(1) as f32);
+    let steep = if count > STEEP { STEEP_PRIOR } else { 1.0 };
+    let weight = move |index: usize| match index {
+        0..EXPONENTIALS => steep * (1.0 - SOFT) * exponentials,
+        EXPONENTIALS..STEEP => steep * SOFT * soft,
+        _ if index < count => (1.0 - steep) * humps,
+        _ => 0.0,
+    };
+    (0..SHAPES).map(weight)
+}
+
 /// A mixture that learns its weights.
 #[derive(Clone, Debug)]
 pub struct Mixture {
-    /// How many components of the table it uses.
-    count: usize,
     weights: Vec<f32>,
     prior: Vec<f32>,
     sums: Vec<f32>,
@@ -179,30 +191,25 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on
-    /// steep ones.
+    /// A mixture of the first `count` components that learns from the last `rows` packets.
     pub fn new(count: usize, rows: usize, components: &Components) -> Self {
-        let families = [EXPONENTIALS, STEEP - EXPONENTIALS, count.saturating_sub(STEEP)];
-        let [exponentials, soft, humps] = families.map(|members| 1.0 / members.max(1) as f32);
-        let steep = if count > STEEP { STEEP_PRIOR } else { 1.0 };
-        let weight = |index: usize| match index {
-            0..EXPONENTIALS => steep * (1.0 - SOFT) * exponentials,
-            EXPONENTIALS..STEEP => steep * SOFT * soft,
-            _ => (1.0 - steep) * humps,
-        };
-        let prior: Vec<f32> = (0..count).map(weight).collect();
+        let prior: Vec<f32> = prior(count).collect();
         let mut mixture = Mixture {
-            count,
             weights: prior.clone(),
             sums: prior.clone(),
             prior,
-            ring: vec![0.0; count.saturating_mul(rows)],
+            ring: vec![0.0; SHAPES.saturating_mul(rows)],
             next: 0,
             filled: 0,
             table: Tabulated::new(),
         };
         mixture.tabulate(components);
         mixture
+    }
+
+    /// From the next restart on it uses the first `count` components.
+    pub fn allow(&mut self, count: usize) {
+        self.prior.iter_mut().zip(prior(count)).for_each(|(cell, prior)| *cell = prior);
     }
 
     pub fn bytes(&self) -> usize {
@@ -228,7 +235,6 @@ impl Mixture {
 
     /// Takes over what another mixture of as many components learned.
     pub fn take_over(&mut self, other: &Mixture, components: &Components) {
-        debug_assert_eq!(self.count, other.count);
         for (weight, learned) in self.weights.iter_mut().zip(&other.weights) {
             *weight = *learned;
         }
@@ -237,15 +243,15 @@ impl Mixture {
 
     /// Keeps a packet to learn from.
     pub fn keep(&mut self, likelihoods: &Likelihoods) {
-        let begin = self.next.saturating_mul(self.count);
-        debug_assert!(begin.saturating_add(self.count) <= self.ring.len());
-        let Some(row) = self.ring.get_mut(begin..begin.saturating_add(self.count)) else { return };
+        let begin = self.next.saturating_mul(SHAPES);
+        debug_assert!(begin.saturating_add(SHAPES) <= self.ring.len());
+        let Some(row) = self.ring.get_mut(begin..begin.saturating_add(SHAPES)) else { return };
         for (cell, likelihood) in row.iter_mut().zip(likelihoods) {
             *cell = if f64::from(*likelihood) < NEGLIGIBLE { 0.0 } else { *likelihood };
         }
         self.next = self.next.saturating_add(1);
         self.filled = self.filled.max(self.next);
-        if self.next.saturating_mul(self.count) >= self.ring.len() {
+        if self.next.saturating_mul(SHAPES) >= self.ring.len() {
             self.next = 0;
         }
     }
@@ -261,10 +267,10 @@ impl Mixture {
     #[inline(never)]
     fn iterate(&mut self) {
         self.sums.fill(0.0);
-        let filled = self.filled.saturating_mul(self.count);
-        debug_assert!(self.count > 0 && filled <= self.ring.len(), "{filled} of {}", self.ring.len());
+        let filled = self.filled.saturating_mul(SHAPES);
+        debug_assert!(filled <= self.ring.len(), "{filled} of {}", self.ring.len());
         let (sums, weights) = (self.sums.as_chunks_mut::<WIDTH>().0, self.weights.as_chunks::<WIDTH>().0);
-        for row in self.ring.get(..filled).unwrap_or(&[]).chunks_exact(self.count.max(1)) {
+        for row in self.ring.get(..filled).unwrap_or(&[]).chunks_exact(SHAPES) {
             let row = row.as_chunks::<WIDTH>().0;
             let share = 1.0 / (dot(row, weights) + GARBAGE as f32);
             for (sum, row) in sums.iter_mut().zip(row) {

@@ -32,13 +32,16 @@ pub enum Revision {
     /// The floor of one way had never been seen. It, the other floor and theta gain a common error of the size `shift`,
     /// us, so that the difference of the floors and the delays of the other way stay as they are known.
     UnseenFloor { server: usize, since: usize, way: Direction, shift: f64 },
+    /// A lone packet met a floor that is met rarely: it lies `shift` from where it was believed, with the variance of the
+    /// packet's prediction. Both floors stay as far apart as they are, as in [`Revision::UnseenFloor`].
+    RareFloor(Change),
 }
 
 impl Revision {
     /// How many of the last exchanges came after it.
     pub fn since(&self) -> usize {
         match self {
-            Revision::Floor(change) => change.since,
+            Revision::Floor(change) | Revision::RareFloor(change) => change.since,
             Revision::NoiseBurst { since, .. } | Revision::UnseenFloor { since, .. } => *since,
         }
     }
@@ -55,6 +58,22 @@ impl Revision {
             Revision::NoiseBurst { variances: [theta, rate], .. } => {
                 group.p[THETA][THETA] += Lanes::all(*theta);
                 group.p[RATE][RATE] += Lanes::all(*rate);
+            }
+            Revision::RareFloor(change) => {
+                let theta = match change.way {
+                    Direction::Outgoing => 1.0,
+                    Direction::Incoming => -1.0,
+                };
+                let [forward, backward] = floors_of(change.server);
+                // Half of it moves the floors, the other half theta: together they move the packets of this way by all
+                // of it, and those of the other way not at all.
+                let open = [(THETA, 0.5 * theta), (forward, 0.5), (backward, 0.5)];
+                for (row, a) in open {
+                    group.x[row] += Lanes::all(a * change.shift);
+                    for (column, b) in open {
+                        group.p[row][column] += Lanes::all(a * b * change.variance);
+                    }
+                }
             }
             Revision::UnseenFloor { server, way, shift, .. } => {
                 let theta = match way {

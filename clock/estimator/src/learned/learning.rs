@@ -1,10 +1,11 @@
 //! Which densities there are, and when they learn.
 
+use super::lone_packet::LonePacket;
 use crate::LearnedConfig;
 use crate::bank::density::{Components, Mixture};
 use crate::bank::{Densities, Family, Prediction};
 use crate::tuning::bank::{SHAPES, STEEP};
-use crate::tuning::learned::{EAGER, EAGER_ITERATIONS, ITERATIONS, RING, ROUND};
+use crate::tuning::learned::{EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND};
 use ffclock_units::Direction;
 
 /// The densities of both families.
@@ -85,12 +86,14 @@ pub struct Learning {
     components: Components,
     mixtures: Mixtures,
     observation: u64,
+    /// Rare packets hold the floors.
+    holds_floors: bool,
 }
 
 impl Learning {
     pub fn new(config: &LearnedConfig) -> Self {
         let components = Components::new();
-        Learning { mixtures: Mixtures::new(RING, config, &components), components, observation: 0 }
+        Learning { mixtures: Mixtures::new(RING, config, &components), components, observation: 0, holds_floors: false }
     }
 
     /// Mixtures to try something with, that learn from [`EAGER`] exchanges.
@@ -104,9 +107,42 @@ impl Learning {
 
     /// Forgets all exchanges and begins with the prior.
     pub fn restart(&mut self) {
+        self.holds_floors = false;
+        self.forget(STEEP);
+    }
+
+    /// Begins again with a prior of this many components for each way.
+    fn forget(&mut self, shapes: usize) {
         let components = &self.components;
+        self.mixtures.edges.iter_mut().for_each(|mixture| mixture.allow(shapes));
         self.mixtures.each(|mixture| mixture.restart(components));
         self.observation = 0;
+    }
+
+    /// Whether a lone packet shows a floor that is met rarely: steep shapes place the floor of a hump more than their
+    /// first decile too high, or rare packets have shown it before.
+    pub fn shows_rare_floor(&self, lone: &LonePacket) -> bool {
+        self.holds_floors || lone.shift.abs() > RARE_SHIFT * self.first_decile(lone.way)
+    }
+
+    /// From here on rare packets hold the floors, so that humps of all shapes may be learned for each way. A floor that
+    /// moved far makes what was learned of the hump void.
+    pub fn hold_floors(&mut self, lone: &LonePacket) {
+        let is_far = lone.shift.abs() > RELEARNED_SHIFT * self.first_decile(lone.way);
+        if is_far || !self.holds_floors {
+            self.holds_floors = true;
+            self.forget(SHAPES);
+        }
+    }
+
+    /// Whether rare packets hold the floors.
+    pub fn holds_floors(&self) -> bool {
+        self.holds_floors
+    }
+
+    fn first_decile(&self, way: Direction) -> f64 {
+        let [edges, _] = self.densities();
+        edges[way.index()].first_decile
     }
 
     /// Whether the densities rest on too few exchanges to be more than what was assumed.

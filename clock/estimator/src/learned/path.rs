@@ -6,6 +6,7 @@ use super::path_change::Displacement;
 use super::reinitialise::Reinitialisation;
 use crate::LearnedConfig;
 use crate::bank::FloorBlend;
+use crate::tuning::learned::EAGER;
 
 /// The path to a server and back.
 #[derive(Clone, Debug)]
@@ -59,6 +60,17 @@ impl ServerPath {
 
     pub fn has_joined(&self) -> bool {
         self.exchanges > 0
+    }
+
+    /// Enough exchanges have passed for a packet before the floor to mean something.
+    pub fn is_settled(&self) -> bool {
+        self.exchanges >= EAGER as u64
+    }
+
+    /// How far the clock can be off for what is not known of the floors, us. Floors that rare packets hold are known as
+    /// the filter says.
+    pub fn ambiguity_deviation(&self) -> f64 {
+        if self.learning.holds_floors() { 0.0 } else { self.ambiguity.deviation() }
     }
 
     /// The server has no part in the clock from here on.

@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn exchange(interval: f64, measurements: [Measurement; 2]) -> BankExchange {
-        BankExchange { server: 0, interval, measurements, evident: Evident::All }
+        BankExchange { server: 0, interval, measurements, evident: Evident::All, holds_floors: false }
     }
 
     fn rarely(observation: Observation) -> Observation {

@@ -2,6 +2,7 @@
 
 use super::ambiguity::FloorAmbiguity;
 use super::difference_rate::DifferenceRate;
+use super::lone_packet::{LonePacket, Search};
 use super::path::ServerPath;
 use super::path_change::{self, Cause, Displacement, Trial, Witnesses};
 use super::recent::{Filtering, Observation};
@@ -61,7 +62,13 @@ impl Filter {
         let evident = if self.paths[input.server].has_joined() { input.evident } else { Evident::Joins };
         let late = (-point.x).max(0.0);
         let measurements = measurements(point).map(|packet| Measurement { trip: packet.trip + late, ..packet });
-        BankExchange { server: input.server, interval: point.x.max(0.0), measurements, evident }
+        BankExchange {
+            server: input.server,
+            interval: point.x.max(0.0),
+            measurements,
+            evident,
+            holds_floors: self.paths[input.server].learning.holds_floors(),
+        }
     }
 
     /// The first exchange of all, or the first that is usable.
@@ -210,6 +217,7 @@ impl Filter {
         if !self.config.floor_changes {
             return;
         }
+        self.look_for_rare_floor(server);
         for way in Direction::BOTH {
             let family = self.bank.best(&self.set).family;
             let path = &self.paths[server];
@@ -237,6 +245,25 @@ impl Filter {
         }
     }
 
+    /// A lone packet before a floor shows it. From here on rare packets hold the floors of this path, and the hump of the
+    /// others may have any shape.
+    fn look_for_rare_floor(&mut self, server: usize) {
+        if !self.paths[server].is_settled() {
+            return;
+        }
+        let family = self.bank.best(&self.set).family;
+        let path = &self.paths[server];
+        let search = Search { recent: &self.recent, server, family };
+        let Some(lone) = search.find(path.learning.densities()) else { return };
+        let LonePacket { way, since, shift, variance } = lone;
+        if !path.learning.shows_rare_floor(&lone) {
+            return;
+        }
+        let change = Change { server, way, since, shift, variance };
+        self.open_floor(change, Revision::RareFloor(change));
+        self.paths[server].learning.hold_floors(&lone);
+    }
+
     /// Lowers a floor that had never been seen. The other servers know theta, where there are some.
     fn open_floor(&mut self, change: Change, unseen: Revision) {
         let revision = if self.is_alone(change.server) { unseen } else { Revision::Floor(change) };
@@ -250,7 +277,7 @@ impl Filter {
         recent.replay(revision, bank, Filtering { densities: &densities, set });
         let reinitialisation = &mut paths[server].reinitialisation;
         match revision {
-            Revision::UnseenFloor { .. } => reinitialisation.take_predictions(recent),
+            Revision::UnseenFloor { .. } | Revision::RareFloor(_) => reinitialisation.take_predictions(recent),
             Revision::Floor(_) | Revision::NoiseBurst { .. } => reinitialisation.interrupt(),
         }
         self.revisions.note(*revision);

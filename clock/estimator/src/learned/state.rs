@@ -62,9 +62,9 @@ impl Filter {
 
     /// The ambiguity of the published time, us: the servers' ambiguities are independent.
     fn ambiguity(&self) -> f64 {
-        let part = |path: &ServerPath| path.weight * path.ambiguity.deviation();
+        let part = |path: &ServerPath| path.weight * path.ambiguity_deviation();
         match self.paths.as_slice() {
-            [only] => only.ambiguity.deviation(),
+            [only] => only.ambiguity_deviation(),
             paths => libm::sqrt(paths.iter().map(part).map(|part| part * part).sum()),
         }
     }
