@@ -36,8 +36,9 @@ mutation: ## move each constant of the estimator and see that some figure notice
 bench: setup ## measure against peers; table on the terminal, out/bench.json
 	@tools/bench
 
-demo: setup build ## two minutes: embedded server, daemon and reader against the truth
+demo: setup build ## three minutes: daemon and reader against the truth; a server that is lost, one of three that lies
 	@tools/demo
+	@tools/demo liar
 
 demo-chrony: setup build ## the same with Debian's chronyd as server
 	@tools/demo chrony

@@ -76,6 +76,18 @@ _ffclock__lab() {
             ffclock__lab__subcmd__counters__subcmd__help,watch)
                 cmd="ffclock__lab__subcmd__counters__subcmd__help__subcmd__watch"
                 ;;
+            ffclock__lab__subcmd__demo,help)
+                cmd="ffclock__lab__subcmd__demo__subcmd__help"
+                ;;
+            ffclock__lab__subcmd__demo,liar)
+                cmd="ffclock__lab__subcmd__demo__subcmd__liar"
+                ;;
+            ffclock__lab__subcmd__demo__subcmd__help,help)
+                cmd="ffclock__lab__subcmd__demo__subcmd__help__subcmd__help"
+                ;;
+            ffclock__lab__subcmd__demo__subcmd__help,liar)
+                cmd="ffclock__lab__subcmd__demo__subcmd__help__subcmd__liar"
+                ;;
             ffclock__lab__subcmd__help,counters)
                 cmd="ffclock__lab__subcmd__help__subcmd__counters"
                 ;;
@@ -114,6 +126,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__help__subcmd__counters,watch)
                 cmd="ffclock__lab__subcmd__help__subcmd__counters__subcmd__watch"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__demo,liar)
+                cmd="ffclock__lab__subcmd__help__subcmd__demo__subcmd__liar"
                 ;;
             ffclock__lab__subcmd__help__subcmd__probe,advise)
                 cmd="ffclock__lab__subcmd__help__subcmd__probe__subcmd__advise"
@@ -635,7 +650,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__demo)
-            opts="-h --output --chronyd --ntpd --estimator --poll --skew --wander --before --cut --after --python --page --json --help"
+            opts="-h --output --chronyd --ntpd --estimator --poll --skew --wander --python --before --cut --after --page --json --help liar help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -669,6 +684,10 @@ _ffclock__lab() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --python)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --before)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -681,7 +700,107 @@ _ffclock__lab() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__demo__subcmd__help)
+            opts="liar help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__demo__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__demo__subcmd__help__subcmd__liar)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__demo__subcmd__liar)
+            opts="-h --output --step --inside --claim --false-claim --poll --skew --wander --python --before --after --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --step)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inside)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --claim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --false-claim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --poll)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --skew)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wander)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --python)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --before)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --after)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -795,8 +914,22 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__demo)
-            opts=""
+            opts="liar"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__demo__subcmd__liar)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

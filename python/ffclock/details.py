@@ -6,6 +6,7 @@ the two lines that begin at the floor, half of the delay up or down: good exchan
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -16,10 +17,10 @@ from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure as Canvas
 
 from .figures import connected
-from .marks import BLACK, BLUE, DASHED, GREEN, NOTE, PURPLE, SKY, VERMILLION, blank
+from .marks import BLACK, BLUE, DASHED, GREEN, NOTE, PURPLE, SKY, VERMILLION, known
 from .runs import Exchanges, Run, Samples
 from .scales import count_text, time_scale
-from .style import canvas, dress, styled, time_logarithmic
+from .style import canvas, dress, grid, run_axis, styled, time_logarithmic
 from .tables import Flags, Floats
 
 # Begins where blue is distinct from white.
@@ -28,30 +29,31 @@ _BLUES: Final = ListedColormap(colormaps["Blues"](np.linspace(0.35, 1.0, 256)))
 _DOTS_MAX: Final = 4000
 
 
-def draw(run: Run) -> Canvas:
-    """Distribution of the error, wedge, delays each way, and the floor over time."""
+def draw(run: Run) -> Canvas | None:
+    """Distribution of the error, wedge, delays each way, and the floor over time, as far as they were recorded; None without any."""
+    seen = run.exchanges
+    shown: list[Callable[[Axes], None]] = []
+    if _every_size(run):
+        shown.append(lambda axes: distribution(axes, run))
+    if seen is not None and _pairs(seen) is not None:
+        shown.append(lambda axes: wedge(axes, seen))
+    if seen is not None and _queueing(seen) is not None:
+        shown.append(lambda axes: delays(axes, seen))
+    if seen is not None and known(seen.floor_s) and _trips(seen).size > 1:
+        shown.append(lambda axes: floor(axes, seen))
+    if not shown:
+        return None
     with styled():
-        picture = canvas(14.0, 8.6)
-        panels = picture.subplots(
-            2, 2, gridspec_kw={"left": 0.06, "right": 0.985, "top": 0.94, "bottom": 0.07, "hspace": 0.32, "wspace": 0.16}
-        )
-        distribution(panels[0][0], run)
-        wedge(panels[0][1], run.exchanges)
-        delays(panels[1][0], run.exchanges)
-        floor(panels[1][1], run.exchanges)
+        picture = canvas(14.0, 4.3 * ((len(shown) + 1) // 2))
+        for axes, panel in zip(grid(picture, len(shown)), shown, strict=True):
+            panel(axes)
     return picture
 
 
 def distribution(axes: Axes, run: Run) -> None:
     """The share of readings whose error exceeds each size: every clock of the run, on logarithmic axes that keep the tails visible."""
     axes.set_title("How often the error was larger (1 - CDF)")
-    chosen = connected(run)
-    every = {run.clock or "clock": run.samples, **run.others}
-    sizes = {name: found for name, samples in every.items() if (found := _sizes(run, samples, chosen)) is not None}
-    if not sizes:
-        blank(axes, "no reference: the error is not known")
-        axes.set_xticks([])
-        return
+    sizes = _every_size(run)
     for name in sorted(sizes, key=lambda name: -dress(name).order):
         values = np.sort(sizes[name])
         places = np.unique(np.geomspace(1, values.size, 600).astype(np.intp))
@@ -72,6 +74,13 @@ def distribution(axes: Axes, run: Run) -> None:
     axes.legend(loc="lower left", reverse=True)
 
 
+def _every_size(run: Run) -> dict[str, Floats]:
+    """The sizes of the errors of every clock that has any [s]."""
+    chosen = connected(run)
+    every = {run.clock or "clock": run.samples, **run.others}
+    return {name: found for name, samples in every.items() if (found := _sizes(run, samples, chosen)) is not None}
+
+
 def _sizes(run: Run, samples: Samples, chosen: Flags) -> Floats | None:
     if samples.error_s is None:
         return None
@@ -81,17 +90,20 @@ def _sizes(run: Run, samples: Samples, chosen: Flags) -> Floats | None:
     return sizes if sizes.size else None
 
 
-def wedge(axes: Axes, exchanges: Exchanges | None) -> None:
+def _pairs(exchanges: Exchanges) -> tuple[Floats, Floats] | None:
+    """Round trip and offset of each exchange of which both are known [s]; None without any."""
+    if exchanges.round_trip_s is None or exchanges.offset_s is None:
+        return None
+    both = np.isfinite(exchanges.round_trip_s) & np.isfinite(exchanges.offset_s)
+    return (exchanges.round_trip_s[both], exchanges.offset_s[both]) if both.any() else None
+
+
+def wedge(axes: Axes, exchanges: Exchanges) -> None:
     axes.set_title("Offset against round trip")
-    if exchanges is None or exchanges.round_trip_s is None or exchanges.offset_s is None:
-        blank(axes, "the offsets of exchanges were not recorded")
-        axes.set_xticks([])
+    pairs = _pairs(exchanges)
+    if pairs is None:
         return
-    known = np.isfinite(exchanges.round_trip_s) & np.isfinite(exchanges.offset_s)
-    trips, offsets = exchanges.round_trip_s[known], exchanges.offset_s[known]
-    if not trips.size:
-        blank(axes, "no exchange was completed")
-        return
+    trips, offsets = pairs
     least, reach = float(trips.min()), float(np.percentile(trips, 99.5))
     reach += 0.15 * (reach - least) or 1e-9
     middle = float(np.median(offsets[trips <= np.percentile(trips, 20)]))
@@ -135,19 +147,20 @@ def one_way(exchanges: Exchanges) -> tuple[Floats, Floats, str] | None:
     return half - exchanges.offset_s, half + exchanges.offset_s, "delays by our own clock"
 
 
-def delays(axes: Axes, exchanges: Exchanges | None) -> None:
+def _queueing(exchanges: Exchanges) -> tuple[Floats, Floats, str] | None:
+    """As :func:`one_way`; None where there are too few delays to show how they are distributed."""
+    found = one_way(exchanges)
+    return found if found is not None and all(int(np.isfinite(way).sum()) > 1 for way in found[:2]) else None
+
+
+def delays(axes: Axes, exchanges: Exchanges) -> None:
     """Each way's delay above its own smallest one: the queueing, which an estimator has to filter out."""
-    found = one_way(exchanges) if exchanges is not None else None
-    axes.set_title("Delay of each way above its smallest" + (f": {found[2]}" if found else ""))
+    found = _queueing(exchanges)
     if found is None:
-        blank(axes, "delays were not recorded")
-        axes.set_xticks([])
         return
+    axes.set_title(f"Delay of each way above its smallest: {found[2]}")
     ways = [("to the server", found[0], SKY), ("from the server", found[1], PURPLE)]
     finite = [way[np.isfinite(way)] for _, way, _ in ways]
-    if not all(way.size > 1 for way in finite):
-        blank(axes, "no exchange was completed")
-        return
     above = [way - way.min() for way in finite]
     every = np.concatenate(above)
     low = max(float(np.percentile(every[every > 0.0], 0.2)), 1e-9) if (every > 0.0).any() else 1e-9
@@ -163,24 +176,24 @@ def delays(axes: Axes, exchanges: Exchanges | None) -> None:
     axes.legend(loc="upper right")
 
 
-def floor(axes: Axes, exchanges: Exchanges | None) -> None:
+def _trips(exchanges: Exchanges) -> Floats:
+    """The round trips that are known, or the floors where no round trip was recorded [s]."""
+    trips = exchanges.round_trip_s if exchanges.round_trip_s is not None else exchanges.floor_s
+    return np.empty(0) if trips is None else trips[np.isfinite(trips)]
+
+
+def floor(axes: Axes, exchanges: Exchanges) -> None:
     """The floor that the clock believes in, above the smallest round trips of each piece of time."""
     axes.set_title("Floor, and the smallest round trips")
-    if exchanges is None or exchanges.floor_s is None:
-        blank(axes, "the floor was not recorded")
-        axes.set_xticks([])
+    finite = _trips(exchanges)
+    if exchanges.floor_s is None or not finite.size:
         return
     trips = exchanges.round_trip_s if exchanges.round_trip_s is not None else exchanges.floor_s
-    finite = trips[np.isfinite(trips)]
-    if finite.size < 2:
-        blank(axes, "no exchange was completed")
-        return
     scale = time_scale(float(np.median(finite)))
-    hours = exchanges.t_s / 3600.0
     pieces = np.unique(np.linspace(0, trips.size, min(trips.size, 300), endpoint=False).astype(np.intp))
     smallest = np.fmin.reduceat(trips, pieces)
     axes.plot(
-        hours[pieces],
+        exchanges.t_s[pieces],
         smallest * scale.factor,
         linestyle="",
         marker="o",
@@ -188,10 +201,10 @@ def floor(axes: Axes, exchanges: Exchanges | None) -> None:
         color=GREEN,
         label="smallest round trip",
     )
-    axes.step(hours, exchanges.floor_s * scale.factor, where="post", color=BLACK, linewidth=1.4, label="floor")
-    axes.set_xlabel("time since the start [h]")
+    axes.step(exchanges.t_s, exchanges.floor_s * scale.factor, where="post", color=BLACK, linewidth=1.4, label="floor")
+    run_axis(axes, float(exchanges.t_s[0]), float(exchanges.t_s[-1]))
     axes.set_ylabel(f"round trip [{scale.name}]")
-    axes.ticklabel_format(axis="y", useOffset=False)
+    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
     # The first guesses of a floor are soon replaced.
     seen = np.concatenate((smallest, exchanges.floor_s)) * scale.factor
     low, high = (float(edge) for edge in np.nanpercentile(seen, [0.7, 99.7]))

@@ -37,7 +37,16 @@ STATUS_COLOURS: Final = {
 NOTE: Final[dict[str, Any]] = {"fontsize": 7.5, "color": "#444444"}
 
 DASHED: Final = (0, (4, 3))
-_BEHIND_TEXT: Final[dict[str, Any]] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2.0}
+
+# What the clock says of a server.
+STANDING_COLOURS: Final = {
+    "believed": GREEN,
+    "suspect": ORANGE,
+    "falseticker": VERMILLION,
+    "undecided": SKY,
+}
+# In the order of the servers' names.
+SERVER_COLOURS: Final = (GREEN, PURPLE, VERMILLION, SKY, ORANGE, BLACK)
 
 # More points than a panel has pixels show nothing more, and a week of samples would take minutes to draw.
 BINS: Final = 2400
@@ -86,6 +95,11 @@ class Look:
     marker: str = "o"
 
 
+def known(*every: Floats | None) -> bool:
+    """Whether any of the series has a value."""
+    return any(values is not None and bool(np.isfinite(values).any()) for values in every)
+
+
 def where(values: Floats | None, chosen: Flags) -> Floats | None:
     """``values`` with NaN where not chosen, so that lines break instead of jumping across."""
     return None if values is None else np.where(chosen, values, np.nan)
@@ -129,7 +143,7 @@ def band(axes: Axes, view: View, limits: Floats | None, scale: Scale, look: Look
 
 
 def dots(axes: Axes, t_s: Floats, values: Floats | None, scale: Scale, look: Look) -> None:
-    if values is None or not np.isfinite(values).any():
+    if values is None or not known(values):
         return
     size = (2.4 if t_s.size < 3000 else 1.2) * (2.0 if look.marker == "x" else 1.0)
     shown = sparse(values)
@@ -179,14 +193,3 @@ def finish(axes: Axes, label: str, limits: tuple[float, float] | None = None) ->
             handlelength=1.4,
             columnspacing=1.2,
         )
-
-
-def blank(axes: Axes, text: str) -> None:
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize=10, bbox=_BEHIND_TEXT)
-    axes.set_yticks([])
-    axes.grid(visible=False)
-
-
-def missing_notice(axes: Axes, values: Floats | None, text: str) -> None:
-    if values is None or not np.isfinite(values).any():
-        axes.text(0.5, 0.86, text, transform=axes.transAxes, ha="center", va="center", color="#444444", fontsize=9, bbox=_BEHIND_TEXT)

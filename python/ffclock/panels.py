@@ -7,12 +7,15 @@ asymmetry shifts; so is an uncertainty that stands alone, of a file without the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, SymmetricalLogLocator
 
 from .figures import Containment, Spread, containment, spread, table
 from .marks import (
@@ -25,22 +28,23 @@ from .marks import (
     NOTE,
     ORANGE,
     PURPLE,
+    SERVER_COLOURS,
     SKY,
+    STANDING_COLOURS,
     STATUS_COLOURS,
     VERMILLION,
     Look,
     View,
     band,
-    blank,
     dots,
     finish,
+    known,
     line,
     mark_broken,
-    missing_notice,
     where,
 )
 from .scales import Scale, count_text, rate_scale, time_scale
-from .style import plain_logarithmic
+from .style import plain_logarithmic, unit_axis
 from .tables import Floats, Texts
 
 
@@ -69,6 +73,55 @@ def _stretches(statuses: Texts, times: Floats) -> Iterator[tuple[str, float, flo
         yield str(statuses[start]), float(times[start]), float(end)
 
 
+def servers_panel(axes: Axes, view: View) -> None:
+    """What each server showed, against the truth, and the interval that is right if its claim is; the published clock among them."""
+    run = view.run
+    for (name, server), colour in zip(run.servers.items(), cycle(SERVER_COLOURS)):
+        low, high = server.error_s - server.reach_s, server.error_s + server.reach_s
+        axes.fill_between(server.t_s, low, high, step="post", color=colour, alpha=0.14, linewidth=0, zorder=1)
+        axes.plot(server.t_s, server.error_s, linestyle="", marker="o", markersize=2.2, color=colour, label=name, zorder=2)
+    whole = Scale("s", 1.0)
+    bound = run.samples.bound_s
+    line(axes, view, bound, whole, Look(SKY, "± bound"))
+    line(axes, view, None if bound is None else -bound, whole, Look(SKY, "_"))
+    line(axes, view, run.samples.error_s, whole, Look(BLUE, "published"))
+    axes.set_title("Servers, their claims, and the clock")
+    _fit_servers(axes, view)
+    finish(axes, "")
+    unit_axis(axes.yaxis, "error")
+
+
+def _fit_servers(axes: Axes, view: View) -> None:
+    """Shows every claim but the rare ones of a packet that waited long, and a lie on the same scale only if it leaves them room."""
+    servers = view.run.servers.values()
+    ends = np.concatenate([side for server in servers for side in (server.error_s - server.reach_s, server.error_s + server.reach_s)])
+    low, high = (float(edge) for edge in np.percentile(ends, [0.7, 99.3]))
+    typical = float(np.median(np.abs(ends)))
+    if max(-low, high) > 12.0 * typical > 0.0:
+        axes.set_yscale("symlog", linthresh=typical, linscale=1.5)
+        axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=typical, subs=[1.0]))
+    axes.set_ylim(1.5 * low if low < 0.0 else -0.1 * high, 1.5 * high if high > 0.0 else -0.1 * low)
+
+
+def standings_panel(axes: Axes, view: View) -> None:
+    """What the clock says of each server: a bar for each."""
+    axes.set_title("What the daemon says of each server")
+    servers = view.run.servers
+    for row, (name, server) in enumerate(servers.items()):
+        if not server.asked_s.size:
+            continue
+        length = max(float(server.asked_s[-1] - server.asked_s[0]), 1e-12)
+        for word, begin, end in _stretches(server.standings, server.asked_s):
+            colour = STANDING_COLOURS.get(word, GREY)
+            axes.barh(row, end - begin, left=begin, height=0.7, color=colour, alpha=0.75, linewidth=0)
+            text = f"{name}: {word}"
+            if (end - begin) / length > 0.010 * len(text):
+                axes.text((begin + end) / 2, row, text, ha="center", va="center", fontsize=7.5, clip_on=True)
+    axes.set_yticks([])
+    axes.set_ylim(len(servers) - 0.4, -0.6)
+    axes.grid(visible=False)
+
+
 def claim_panel(axes: Axes, view: View) -> None:
     """Error, uncertainty and bound on one scale: does the truth stay inside?"""
     samples = view.run.samples
@@ -82,7 +135,6 @@ def claim_panel(axes: Axes, view: View) -> None:
     inside = containment(samples.error_s, samples.bound_s)
     axes.set_title(_claim_title(inside))
     finish(axes, f"error [{scale.name}]", _around_zero(limit * scale.factor))
-    missing_notice(axes, samples.error_s, "no reference: the error is not known")
 
 
 def _around_zero(limit: float) -> tuple[float, float] | None:
@@ -102,16 +154,15 @@ def error_panel(axes: Axes, view: View) -> None:
     samples = view.run.samples
     low, high = _enlarged_range(view)
     scale = time_scale(max(abs(low), abs(high)))
-    known = samples.error_s is not None and bool(np.isfinite(samples.error_s).any())
+    has_error = known(samples.error_s)
     name, noise = samples.scatter
-    around = f"± {name} around the median" if known else f"± {name}"
+    around = f"± {name} around the median" if has_error else f"± {name}"
     band(axes, view, noise, scale, Look(ORANGE, around, view.median))
     line(axes, view, samples.error_s, scale, Look(BLUE, "error"))
-    if known:
+    if has_error:
         axes.axhline(view.median * scale.factor, color=BLACK, linewidth=0.8, linestyle=DASHED, label="median, connected")
     axes.set_title("Error enlarged" + (_beyond(samples.error_s[view.shown], (low, high)) if samples.error_s is not None else ""))
     finish(axes, f"error [{scale.name}]", (low * scale.factor, high * scale.factor) if high > low else None)
-    missing_notice(axes, samples.error_s, "no reference: the error is not known")
 
 
 def _beyond(errors: Floats, edges: tuple[float, float]) -> str:
@@ -141,14 +192,10 @@ def _enlarged_range(view: View) -> tuple[float, float]:
 def exchange_panel(axes: Axes, view: View) -> None:
     axes.set_title("Round trips and their floor")
     exchanges = view.run.exchanges
-    if exchanges is None or (exchanges.round_trip_s is None and exchanges.floor_s is None):
-        blank(axes, "round trips were not recorded")
+    if exchanges is None:
         return
     series = [s[np.isfinite(s)] for s in (exchanges.round_trip_s, exchanges.floor_s) if s is not None]
     finite = np.concatenate(series)
-    if not finite.size:
-        blank(axes, "no exchange was completed")
-        return
     typical = float(np.median(finite))
     scale = time_scale(typical)
     if exchanges.t_s.size <= BINS:
@@ -177,9 +224,6 @@ def exchange_panel(axes: Axes, view: View) -> None:
 def rate_panel(axes: Axes, view: View) -> None:
     rates, meaning = _rates(view)
     axes.set_title(meaning)
-    if rates is None or not np.isfinite(rates).any():
-        blank(axes, "the rate was not recorded")
-        return
     limit = view.largest(rates, 99.9) or view.largest(rates)
     scale = rate_scale(limit)
     line(axes, view, rates, scale, Look(BLUE, "rate error"))
@@ -205,8 +249,6 @@ def histogram(axes: Axes, view: View) -> None:
     errors = where(view.run.samples.error_s, view.connected)
     found = spread(errors)
     if errors is None or found is None:
-        blank(axes, "no connected sample\nwith a known error")
-        axes.set_xticks([])
         return
     finite = errors[np.isfinite(errors)]
     low, high = (float(edge) for edge in np.percentile(finite, [0.2, 99.8]))
@@ -245,3 +287,37 @@ def figures_panel(axes: Axes, view: View) -> None:
         height = 1.0 - (row + 0.6) / max(len(rows), 14)
         axes.text(0.0, height, name, transform=axes.transAxes, va="center")
         axes.text(1.0, height, value, transform=axes.transAxes, va="center", ha="right", fontweight="bold")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A view over time: how it is drawn, how high it is beside the others, and whether there is anything to draw."""
+
+    draw: Callable[[Axes, View], None]
+    height: float
+    has_data: Callable[[View], bool]
+
+
+def _has_exchanges(view: View) -> bool:
+    exchanges = view.run.exchanges
+    return exchanges is not None and known(exchanges.round_trip_s, exchanges.floor_s)
+
+
+def _has_claim(view: View) -> bool:
+    samples = view.run.samples
+    return known(samples.bound_s) and known(samples.error_s, samples.bound_s)
+
+
+OVER_TIME: Final = (
+    Panel(servers_panel, 1.3, lambda view: bool(view.run.servers)),
+    Panel(standings_panel, 0.4, lambda view: any(server.asked_s.size for server in view.run.servers.values())),
+    Panel(claim_panel, 0.95, _has_claim),
+    Panel(error_panel, 1.15, lambda view: known(view.run.samples.error_s, view.run.samples.uncertainty_s)),
+    Panel(exchange_panel, 1.05, _has_exchanges),
+    Panel(rate_panel, 0.95, lambda view: known(_rates(view)[0])),
+)
+
+
+def has_histogram(view: View) -> bool:
+    """Whether any reading counts as connected and has a known error."""
+    return spread(where(view.run.samples.error_s, view.connected)) is not None

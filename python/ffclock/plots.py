@@ -1,46 +1,46 @@
 """The picture of a run: what the clock claimed, how far it was off, the round trips it was computed from, and its rate.
 
-Time runs along one shared axis, so that an event is seen in every panel at the same place.
+Time runs along one shared axis, so that an event is seen in every panel at the same place. What was not recorded has no panel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Final
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from matplotlib.gridspec import GridSpec
-from matplotlib.ticker import MaxNLocator
+from matplotlib.gridspec import GridSpec, SubplotSpec
 
 from .marks import View
-from .panels import claim_panel, error_panel, exchange_panel, figures_panel, histogram, rate_panel, status_strip
+from .panels import OVER_TIME, figures_panel, has_histogram, histogram, status_strip
 from .runs import Event, Run
-from .scales import number_text
-from .style import STYLE
+from .style import STYLE, run_axis
+
+# The figures at the right need this height, in units of the panels.
+_LEAST_HEIGHT: Final = 2.2
 
 
 def draw(run: Run) -> Canvas:
-    """The whole picture of ``run`` on one canvas; save it with ``savefig``."""
+    """The picture of ``run`` on one canvas, without the panels for which nothing was recorded; save it with ``savefig``."""
     view = View.of(run)
+    shown = [panel for panel in OVER_TIME if panel.has_data(view)]
     with matplotlib.rc_context(rc=STYLE):
-        canvas = Canvas(figsize=(14.0, 9.8), dpi=150)
+        height = 1.4 + 2.05 * max(sum(panel.height for panel in shown), _LEAST_HEIGHT)
+        canvas = Canvas(figsize=(14.0, height), dpi=150)
         FigureCanvasAgg(canvas)
-        columns = GridSpec(1, 2, figure=canvas, width_ratios=[3.1, 1], left=0.06, right=0.985, top=0.875, bottom=0.06, wspace=0.13)
-        left = columns[0].subgridspec(5, 1, height_ratios=[0.09, 0.95, 1.15, 1.05, 0.95], hspace=0.32)
-        right = columns[1].subgridspec(2, 1, height_ratios=[1.3, 1.0], hspace=0.2)
+        top, bottom = 1.0 - 1.22 / height, 0.59 / height
+        columns = GridSpec(1, 2, figure=canvas, width_ratios=[3.1, 1], left=0.06, right=0.985, top=top, bottom=bottom, wspace=0.13)
+        left = columns[0].subgridspec(1 + len(shown), 1, height_ratios=[0.09, *(panel.height for panel in shown)], hspace=0.32)
         strip = canvas.add_subplot(left[0])
-        panels = [canvas.add_subplot(left[row], sharex=strip) for row in range(1, 5)]
+        panels = [canvas.add_subplot(left[row], sharex=strip) for row in range(1, 1 + len(shown))]
         status_strip(strip, view)
-        claim_panel(panels[0], view)
-        error_panel(panels[1], view)
-        exchange_panel(panels[2], view)
-        rate_panel(panels[3], view)
-        histogram(canvas.add_subplot(right[0]), view)
-        figures_panel(canvas.add_subplot(right[1]), view)
+        for panel, axes in zip(shown, panels, strict=True):
+            panel.draw(axes, view)
+        _right(canvas, columns[1], view)
         _time_axis(strip, panels, view)
         _event_marks(panels, run.summary.events)
         _event_labels(canvas, strip, run.summary.events)
@@ -49,12 +49,23 @@ def draw(run: Run) -> Canvas:
     return canvas
 
 
+def _right(canvas: Canvas, place: SubplotSpec, view: View) -> None:
+    """The histogram, where there is one, above the figures."""
+    if not has_histogram(view):
+        figures_panel(canvas.add_subplot(place), view)
+        return
+    right = place.subgridspec(2, 1, height_ratios=[1.3, 1.0], hspace=0.2)
+    histogram(canvas.add_subplot(right[0]), view)
+    figures_panel(canvas.add_subplot(right[1]), view)
+
+
 def _headline(canvas: Canvas, run: Run) -> None:
-    canvas.text(0.06, 0.965, run.summary.title, fontsize=15, fontweight="bold", va="center")
+    height = canvas.get_figheight()
+    canvas.text(0.06, 1.0 - 0.34 / height, run.summary.title, fontsize=15, fontweight="bold", va="center")
     conditions = "  ·  ".join(run.summary.conditions)
     if len(conditions) > 190:
         conditions = conditions[:187].rstrip() + "…"
-    canvas.text(0.06, 0.938, conditions, fontsize=9, color="#444444", va="center")
+    canvas.text(0.06, 1.0 - 0.61 / height, conditions, fontsize=9, color="#444444", va="center")
 
 
 def _time_axis(strip: Axes, panels: Sequence[Axes], view: View) -> None:
@@ -63,27 +74,8 @@ def _time_axis(strip: Axes, panels: Sequence[Axes], view: View) -> None:
     strip.set_xlim(begin, end if end > begin else begin + 1.0)
     for axes in panels[:-1]:
         axes.tick_params(axis="x", labelbottom=False)
-    length = end - begin
-    unit, seconds = (
-        ("s", 1.0) if length < 600 else ("min", 60.0) if length < 4 * 3600 else ("h", 3600.0) if length < 4 * 86400 else ("d", 86400.0)
-    )
-    panels[-1].xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 3, 5, 6, 10]) if seconds == 1.0 else _Multiples(seconds, length))
-    panels[-1].xaxis.set_major_formatter(lambda value, _: number_text(value / seconds))
-    panels[-1].set_xlabel(f"time since the start [{unit}]")
-
-
-class _Multiples(MaxNLocator):
-    """Round numbers of a unit other than the second."""
-
-    def __init__(self, seconds: float, length: float) -> None:
-        super().__init__(10)
-        rough = length / seconds / 10.0
-        decade = 10.0 ** np.floor(np.log10(rough))
-        self._step = seconds * float(next(decade * m for m in (1, 2, 5, 10) if decade * m >= rough))
-
-    def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Multiples of the step from below ``vmin`` to above ``vmax``."""
-        return np.arange(np.floor(vmin / self._step), np.ceil(vmax / self._step) + 1) * self._step
+    for axes in panels[-1:]:
+        run_axis(axes, begin, end)
 
 
 def _event_marks(panels: Sequence[Axes], events: Sequence[Event]) -> None:

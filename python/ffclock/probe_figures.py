@@ -15,7 +15,7 @@ from matplotlib.figure import Figure as Canvas
 
 from .marks import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, sparse
 from .probe_recording import LOCATIONS, SITES, Floats, Phase, Record, is_outgoing
-from .style import canvas, styled
+from .style import canvas, run_axis, styled, unit_axis
 
 COLOURS: Final = {"tap": BLUE, "socket": GREEN, "user": VERMILLION, "driver": GREY}
 _LOADS: Final = {"quiet": "#555555", "io": ORANGE, "syscall": PURPLE, "ip": SKY, "cpu": VERMILLION, "interrupt": GREEN}
@@ -84,7 +84,7 @@ def effect_figure(records: Sequence[tuple[str, Record]]) -> Canvas | None:
             drawn = [_box_of(label, values) for label, values in boxes if values.size]
             _draw_boxes(axes, drawn, [GREY] * len(drawn))
             axes.set_title(f"user space to driver, {name}")
-            axes.set_ylabel("delay [µs]")
+            unit_axis(axes.yaxis, "delay", 1.0 / _US)
         made.tight_layout()
     return made
 
@@ -122,9 +122,11 @@ def series_figure(record: Record) -> Canvas:
             for axes, (name, way) in zip(row, _WAYS, strict=True):
                 _series(axes, phase, way)
                 axes.set_title(f"{phase.name}, {name}")
-            row[0].set_ylabel("delay [µs]")
-        for axes in grid[-1]:
-            axes.set_xlabel("time [s]")
+            unit_axis(row[0].yaxis, "delay", 1.0 / _US)
+        for axes in grid.flat:
+            run_axis(axes, *axes.get_xlim())
+        for axes in grid[:-1].flat:
+            axes.set_xlabel("")
         handles, labels = grid[0][0].get_legend_handles_labels()
         made.tight_layout(rect=(0.0, 0.0, 1.0, 0.97))
         made.legend(handles, labels, loc="upper right", ncols=3, markerscale=4)
@@ -155,7 +157,7 @@ def box_figure(record: Record) -> Canvas:
                 boxes = [_recorded_box(load, figures) for load, figures in found if figures]
                 _draw_boxes(axes, boxes, [load_colour(load) for load, figures in found if figures])
                 axes.set_title(f"{location}, {name}")
-                axes.set_ylabel("delay [µs]")
+                unit_axis(axes.yaxis, "delay", 1.0 / _US)
         made.tight_layout()
     return made
 
@@ -201,7 +203,7 @@ def _asymmetries(axes: Axes, location: str, phases: Sequence[Phase]) -> None:
         if not is_sound:
             axes.text(place + 0.08, value, found["verdict"].replace("-", " "), fontsize=7, va="center")
     axes.set_title(location)
-    axes.set_ylabel("asymmetry [µs]")
+    unit_axis(axes.yaxis, "asymmetry", 1.0 / _US)
     axes.set_xticks(range(len(phases)), [phase.name for phase in phases])
     axes.set_xlim(-0.6, len(phases) - 0.2)
 
@@ -217,8 +219,9 @@ def tail_figure(record: Record) -> Canvas:
                 for phase in phases:
                     _tail(axes, phase, SITES[location][way])
                 axes.set_title(f"{location}, {name}")
-                axes.set(xlabel="delay [µs]", ylabel="share larger", yscale="log")
+                axes.set(ylabel="share larger", yscale="log")
                 axes.set_xscale("symlog", linthresh=1.0)
+                unit_axis(axes.xaxis, "delay", 1.0 / _US)
         handles, labels = grid[-1][-1].get_legend_handles_labels()
         made.tight_layout(rect=(0.0, 0.0, 1.0, 0.96))
         if handles:

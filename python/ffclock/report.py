@@ -13,7 +13,7 @@ import io
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -34,31 +34,33 @@ Connected means synchronised, after warm-up ({warm_up} s) and outside the shaded
 and MTIE are from allantools, on an even grid of {step}; bars are the 68 % confidence interval for the kind of noise found at each
 averaging time. Made from {source}."""
 
-# File, what it shows, and in words.
-_PICTURES: Final = (
-    (
-        "report.png",
-        "Error with bound and uncertainty, error enlarged, round trips and their floor, and rate error over time; histogram of the error",
-    ),
-    ("report-delays.png", "Share of readings with a larger error; offset against round trip; delays of each way; floor over time"),
-    (
-        "report-stability.png",
-        "Allan and modified Allan deviation with slope guides; time deviation and MTIE with masks of G.8261 and G.8272",
-    ),
-)
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture of the page."""
+
+    name: str
+    """Of its file, where the output is a directory."""
+    png: bytes
+    words: str
+    """What it shows, for those who do not see it."""
 
 
-def pictures(run: Run) -> list[bytes]:
-    """The PNG pictures of ``run``, in the order of the page."""
+def pictures(run: Run) -> list[Drawn]:
+    """The pictures of ``run`` for which anything was recorded, in the order of the page."""
     from . import details, plots, wander  # noqa: PLC0415  so that --help and the import of this module work without matplotlib
 
+    every = (("report.png", plots.draw), ("report-delays.png", details.draw), ("report-stability.png", wander.draw))
     drawn = []
-    with Progress(3) as progress:
+    with Progress(len(every)) as progress:
         progress.say("drawing")
-        for draw in (plots.draw, details.draw, wander.draw):
-            png = io.BytesIO()
-            draw(run).savefig(png, format="png")
-            drawn.append(png.getvalue())
+        for name, draw in every:
+            picture = draw(run)
+            if picture is not None:
+                png = io.BytesIO()
+                picture.savefig(png, format="png")
+                titles = (axes.get_title(loc="left") for axes in picture.axes)
+                drawn.append(Drawn(name, png.getvalue(), "; ".join(title for title in titles if title)))
             progress.step("drawing")
     return drawn
 
@@ -66,11 +68,10 @@ def pictures(run: Run) -> list[bytes]:
 def write_report(run: Run, output: Path) -> list[Path]:
     """Writes the page, and its pictures beside it if ``output`` is a directory; returns what was written. OSError if that fails."""
     drawn = pictures(run)
-    images = {name: png for (name, _), png in zip(_PICTURES, drawn, strict=True)}
-    return page.write(page_text(run, drawn), images, output, "report.html")
+    return page.write(page_text(run, drawn), {picture.name: picture.png for picture in drawn}, output, "report.html")
 
 
-def page_text(run: Run, drawn: Sequence[bytes]) -> str:
+def page_text(run: Run, drawn: Sequence[Drawn]) -> str:
     """The HTML page of ``run`` around its pictures."""
     from .figures import clocks_table, table  # noqa: PLC0415
     from .page import document, picture  # noqa: PLC0415
@@ -83,9 +84,9 @@ def page_text(run: Run, drawn: Sequence[bytes]) -> str:
         html_table("All clocks of this run", ("clock", "median", "IQR", "99 % of |error|", "largest"), clocks_table(run)),
         _events(summary.events),
     ]
-    shown = [picture(png, words) for (_, words), png in zip(_PICTURES, drawn, strict=True)]
+    shown = [picture(one.png, one.words) for one in drawn]
     conditions = " · ".join(escape(line) for line in summary.conditions)
-    body = [f'<p class="conditions">{conditions}</p>', _verdict(run), shown[0], '<div class="tables">', *tables, "</div>", *shown[1:]]
+    body = [f'<p class="conditions">{conditions}</p>', _verdict(run), *shown[:1], '<div class="tables">', *tables, "</div>", *shown[1:]]
     return document(summary.title, body, _footer(run))
 
 

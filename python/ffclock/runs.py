@@ -71,6 +71,22 @@ class Exchanges:
 
 
 @dataclass(frozen=True)
+class Server:
+    """One of several servers of a run: what it answered, and what the clock made of it."""
+
+    t_s: Floats
+    """Of its answers, seconds since the start of the run."""
+    error_s: Floats
+    """Its time minus the true time in the middle of each exchange, as if both ways took equally long [s]."""
+    reach_s: Floats
+    """The largest size that ``error_s`` has if the server's claim is true [s]."""
+    asked_s: Floats
+    """When the clock was asked what it says of the server, seconds since the start of the run."""
+    standings: Texts
+    """What it said then, in words."""
+
+
+@dataclass(frozen=True)
 class Event:
     """Something that was done to the clock during the run."""
 
@@ -107,6 +123,8 @@ class Summary:
     events: tuple[Event, ...] = ()
     warm_up_s: float = 0.0
     """Until then the run does not count as connected."""
+    clock: str = ""
+    """The name of the clock that the run is of."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +139,8 @@ class Run:
     """Which clock the samples are of, where the run had several."""
     others: Mapping[str, Samples] = field(default_factory=dict)
     """The other clocks of the same run by name."""
+    servers: Mapping[str, Server] = field(default_factory=dict)
+    """Where the clock has several servers, each by its name, in the order of their names."""
 
 
 def read_run(path: Path) -> Run:
@@ -140,12 +160,40 @@ def _read_directory(directory: Path) -> Run:
     if not samples.is_file():
         raise RunError(f"{directory}: has no samples.csv")
     table = Table.read(exchanges, may_be_empty=True) if exchanges.is_file() else None
+    stated = read_summary(summary) if summary.is_file() else Summary(title=directory.resolve().name)
+    others = sorted(directory.glob("samples-*.csv"))
     return Run(
         samples=_samples(Table.read(samples)),
         exchanges=_exchanges(table, table.times("t_s")) if table is not None else None,
-        summary=read_summary(summary) if summary.is_file() else Summary(title=directory.resolve().name),
+        summary=stated,
         source=directory,
+        clock=stated.clock,
+        others={path.stem.removeprefix("samples-"): _samples(Table.read(path)) for path in others},
+        servers=_servers(directory),
     )
+
+
+def _servers(directory: Path) -> dict[str, Server]:
+    """The servers of ``servers.csv``, with what ``votes.csv`` says of each, where these files are there."""
+    path, votes = directory / "servers.csv", directory / "votes.csv"
+    if not path.is_file():
+        return {}
+    answers = Table.read(path)
+    t_s, names, errors, reaches = answers.times("t_s"), answers.texts("server"), answers.floats("error_s"), answers.floats("reach_s")
+    if names is None or errors is None or reaches is None:
+        raise RunError(f"{path}: needs the columns server, error_s and reach_s")
+    asked, voters, standings = np.empty(0), np.empty(0, dtype=np.str_), np.empty(0, dtype=np.str_)
+    if votes.is_file():
+        table = Table.read(votes, may_be_empty=True)
+        asked, said, whose = table.times("t_s"), table.texts("standing"), table.texts("server")
+        if said is None or whose is None:
+            raise RunError(f"{votes}: needs the columns server and standing")
+        voters, standings = whose, said
+    found = {}
+    for name in np.unique(names).tolist():
+        of, about = names == name, voters == name
+        found[name] = Server(t_s[of], errors[of], reaches[of], asked[about], standings[about])
+    return found
 
 
 def status_word(text: str) -> str:
@@ -241,6 +289,7 @@ def read_summary(path: Path) -> Summary:
             figures=tuple(_figure(entry) for entry in _entries(data, "figures")),
             events=tuple(_event(entry) for entry in _entries(data, "events")),
             warm_up_s=float(data.get("warm_up_s") or 0.0),
+            clock=str(data.get("clock") or ""),
         )
     except (TypeError, ValueError) as error:
         raise RunError(f"{path}: {error}") from error

@@ -19,6 +19,9 @@ class Scale:
 
 
 _TIMES: Final = (Scale("s", 1.0), Scale("ms", 1e3), Scale("µs", 1e6), Scale("ns", 1e9))
+_LENGTHS: Final = (Scale("d", 1.0 / 86400.0), Scale("h", 1.0 / 3600.0), Scale("min", 1.0 / 60.0))
+# A run is labelled in a unit of which it has at least this many: 600 s are still seconds, 10 min are minutes.
+_LENGTHS_FROM: Final = (4.0, 4.0, 10.0)
 _RATES: Final = (Scale("ppm", 1.0), Scale("ppb", 1e3), Scale("ppt", 1e6))
 
 
@@ -31,6 +34,12 @@ def _fitting(size: float, scales: tuple[Scale, ...], default: Scale) -> Scale:
 def time_scale(seconds: float) -> Scale:
     """The largest unit in which ``seconds`` is at least one; microseconds for zero and for what is not finite."""
     return _fitting(seconds, _TIMES, _TIMES[2])
+
+
+def length_scale(seconds: float) -> Scale:
+    """The unit for the time axis of a run that takes ``seconds``: days, hours, minutes, seconds, or a part of one."""
+    long = (scale for scale, least in zip(_LENGTHS, _LENGTHS_FROM, strict=True) if seconds * scale.factor >= least)
+    return next(long, None) or (time_scale(seconds) if 0.0 < seconds < 1.0 else _TIMES[0])
 
 
 def rate_scale(ppm: float) -> Scale:

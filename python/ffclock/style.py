@@ -11,12 +11,13 @@ from typing import Any, Final
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from .marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
-from .scales import number_text, time_text
+from .scales import length_scale, number_text, time_scale, time_text
 
 STYLE: Final[Any] = {
     "font.family": "DejaVu Sans",
@@ -64,6 +65,10 @@ _CLOCKS: Final = {
     "chrony": Dress("chrony", GREEN, 5),
     "oracle": Dress("oracle, past only", BLACK, 6),
     "smoother": Dress("oracle, past and future", "#555555", 7),
+    "kernel-stamps": Dress("kernel stamps", BLUE, 0),
+    "user-stamps": Dress("stamps in user space", SKY, 1),
+    "published": Dress("published clock", BLUE, 0),
+    "smallest-claim": Dress("following the smallest claim", VERMILLION, 1),
 }
 
 
@@ -84,6 +89,17 @@ def styled() -> Any:
     return matplotlib.rc_context(rc=STYLE)
 
 
+def grid(picture: Canvas, count: int) -> list[Axes]:
+    """``count`` axes in rows of two, or one that fills its row."""
+    rows = (count + 1) // 2
+    height = picture.get_figheight()
+    places = picture.add_gridspec(rows, 2, left=0.065, right=0.985, top=1.0 - 0.52 / height, bottom=0.62 / height, hspace=0.3, wspace=0.17)
+    every = [places[place // 2, place % 2] for place in range(count)]
+    if count % 2:
+        every[-1] = places[rows - 1, :]
+    return [picture.add_subplot(place) for place in every]
+
+
 def plain_logarithmic(axes: Axes, which: str = "y") -> None:
     """A logarithmic axis that is labelled with the numbers themselves."""
     axis = axes.yaxis if which == "y" else axes.xaxis
@@ -102,3 +118,35 @@ def time_logarithmic(axes: Axes, which: str = "y") -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2.2 else (1.0,), numticks=14))
     axis.set_major_formatter(lambda value, _: time_text(value))
     axis.set_minor_formatter(NullFormatter())
+
+
+def run_axis(axes: Axes, begin_s: float, end_s: float) -> None:
+    """The x axis as the time of a run from ``begin_s`` to ``end_s``, with round numbers of the unit that fits its length."""
+    length = end_s - begin_s
+    scale = length_scale(length)
+    is_seconds = scale.factor >= 1.0 or length <= 0.0
+    axes.xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 3, 5, 6, 10]) if is_seconds else _Multiples(1.0 / scale.factor, length))
+    axes.xaxis.set_major_formatter(lambda value, _: number_text(value * scale.factor))
+    axes.set_xlabel(f"time since the start [{scale.name}]")
+
+
+def unit_axis(axis: Axis, name: str, unit_s: float = 1.0) -> None:
+    """Labels an axis of times, whose numbers are multiples of ``unit_s`` seconds, in the unit that fits its range."""
+    low, high = axis.get_view_interval()
+    scale = time_scale(max(abs(low), abs(high)) * unit_s)
+    axis.set_major_formatter(lambda value, _: number_text(value * unit_s * scale.factor))
+    axis.set_label_text(f"{name} [{scale.name}]")
+
+
+class _Multiples(MaxNLocator):
+    """Round numbers of a unit other than the second."""
+
+    def __init__(self, seconds: float, length: float) -> None:
+        super().__init__(10)
+        rough = length / seconds / 10.0
+        decade = 10.0 ** np.floor(np.log10(rough))
+        self._step = seconds * float(next(decade * m for m in (1, 2, 5, 10) if decade * m >= rough))
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Multiples of the step from below ``vmin`` to above ``vmax``."""
+        return np.arange(np.floor(vmin / self._step), np.ceil(vmax / self._step) + 1) * self._step

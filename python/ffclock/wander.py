@@ -10,10 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from .marks import BLACK, BLUE, DASHED, GREY, NOTE, ORANGE, PURPLE, VERMILLION, blank
+from .marks import BLACK, BLUE, DASHED, GREY, NOTE, ORANGE, PURPLE, VERMILLION
 from .runs import Run
 from .stability import MTIE_MASKS, TDEV_MASKS, Deviation, Grid, Mask, allan, even_grid, modified_allan, mtie, time_deviation
-from .style import canvas, dress, styled
+from .style import canvas, dress, grid, styled, time_logarithmic
 
 _MASK_COLOURS: Final = (VERMILLION, ORANGE, PURPLE)
 _SLOPES: Final = ((-1.0, "τ⁻¹"), (-0.5, "τ⁻½"), (0.0, "τ⁰"), (0.5, "τ½"))
@@ -43,70 +43,64 @@ def lines_of(run: Run) -> list[Line]:
     return [Line(grid, label, colour) for grid, label, colour in found if grid is not None]
 
 
-def draw(run: Run) -> Canvas:
-    """Allan, modified Allan and time deviation, and MTIE."""
+def draw(run: Run) -> Canvas | None:
+    """Allan, modified Allan and time deviation, and MTIE, as far as there are enough samples; None without any."""
     lines = lines_of(run)
+    statistics = [
+        ("Allan deviation, overlapping", _found(lines, allan), None),
+        ("Modified Allan deviation", _found(lines, modified_allan), None),
+        ("Time deviation (TDEV)", _found(lines, time_deviation), TDEV_MASKS),
+        ("Maximum time interval error (MTIE)", _found(lines, mtie), MTIE_MASKS),
+    ]
+    shown = [(title, found, masks) for title, found, masks in statistics if found]
+    if not shown:
+        return None
     with styled():
-        picture = canvas(14.0, 9.4)
-        panels = picture.subplots(
-            2, 2, gridspec_kw={"left": 0.065, "right": 0.985, "top": 0.94, "bottom": 0.065, "hspace": 0.3, "wspace": 0.17}
-        )
-        _deviations(panels[0][0], "Allan deviation, overlapping", lines, allan)
-        _deviations(panels[0][1], "Modified Allan deviation", lines, modified_allan)
-        _against_masks(panels[1][0], "Time deviation (TDEV)", lines, (time_deviation, TDEV_MASKS))
-        _against_masks(panels[1][1], "Maximum time interval error (MTIE)", lines, (mtie, MTIE_MASKS))
+        picture = canvas(14.0, 4.7 * ((len(shown) + 1) // 2))
+        for axes, (title, found, masks) in zip(grid(picture, len(shown)), shown, strict=True):
+            axes.set_title(title)
+            _plot(axes, found)
+            if masks is None:
+                _slope_guides(axes)
+                axes.set_ylabel("fractional frequency [s/s]")
+                axes.legend(loc="lower left")
+            else:
+                _against_masks(axes, masks)
     return picture
 
 
-def _deviations(axes: Axes, title: str, lines: Iterable[Line], statistic: Callable[[Grid], Deviation]) -> None:
-    axes.set_title(title)
-    found = [(line, statistic(line.grid)) for line in lines]
-    if not _plot(axes, found):
-        return
-    _slope_guides(axes)
-    axes.set_ylabel("fractional frequency [s/s]")
-    axes.legend(loc="lower left")
+def _found(lines: Iterable[Line], statistic: Callable[[Grid], Deviation]) -> list[tuple[Line, Deviation]]:
+    """The deviation of each line that has any."""
+    every = ((line, statistic(line.grid)) for line in lines)
+    return [(line, deviation) for line, deviation in every if (deviation.value > 0.0).any()]
 
 
-def _against_masks(axes: Axes, title: str, lines: Iterable[Line], what: tuple[Callable[[Grid], Deviation], tuple[Mask, ...]]) -> None:
-    statistic, masks = what
-    axes.set_title(title)
-    found = [(line, statistic(line.grid)) for line in lines]
-    if not _plot(axes, found):
-        return
+def _against_masks(axes: Axes, masks: tuple[Mask, ...]) -> None:
     reach = axes.get_xlim()
     for mask, colour in zip(masks, _MASK_COLOURS, strict=True):
         taus, limits = mask.line()
         axes.plot(taus, limits, color=colour, linewidth=1.2, linestyle=DASHED, label=mask.name, zorder=2)
     axes.set_xlim(*reach)
-    axes.set_ylabel("time error [s]")
+    time_logarithmic(axes)
+    axes.set_ylabel("time error")
     axes.legend(loc="upper left")
 
 
-def _plot(axes: Axes, found: list[tuple[Line, Deviation]]) -> bool:
-    """Draws the lines with their confidence; False if there is nothing to draw."""
-    drawn = False
+def _plot(axes: Axes, found: list[tuple[Line, Deviation]]) -> None:
+    """Draws the lines with their confidence."""
     for line, deviation in found:
         good = deviation.value > 0.0
-        if not good.any():
-            continue
-        drawn = True
         taus, values = deviation.tau_s[good], deviation.value[good]
         axes.plot(taus, values, color=line.colour, linewidth=1.4, marker="o", markersize=3, label=line.label, zorder=4)
         low, high = values - deviation.low[good], deviation.high[good] - values
-        known = np.isfinite(low) & np.isfinite(high)
-        if known.any():
-            bars = np.vstack((low[known], high[known])).clip(0.0)
-            axes.errorbar(taus[known], values[known], yerr=bars, fmt="none", ecolor=line.colour, elinewidth=0.9, capsize=2, zorder=3)
-    if not drawn:
-        blank(axes, "too few samples")
-        axes.set_xticks([])
-        return False
-    axes.set_xscale("log")
+        sure = np.isfinite(low) & np.isfinite(high)
+        if sure.any():
+            bars = np.vstack((low[sure], high[sure])).clip(0.0)
+            axes.errorbar(taus[sure], values[sure], yerr=bars, fmt="none", ecolor=line.colour, elinewidth=0.9, capsize=2, zorder=3)
+    time_logarithmic(axes, "x")
     axes.set_yscale("log")
-    axes.set_xlabel("averaging time τ [s]")
+    axes.set_xlabel("averaging time τ")
     axes.grid(visible=True, which="minor", alpha=0.35)
-    return True
 
 
 def _slope_guides(axes: Axes) -> None:

@@ -7,17 +7,19 @@ import html.parser
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from runfiles import demo_run, write_csv
 
-from ffclock import plots
-from ffclock.figures import connected, containment, spread, table
+from ffclock import details, plots, wander
+from ffclock.figures import clocks_table, connected, containment, spread, table
 from ffclock.marks import BINS, View, sparse, thinned
 from ffclock.report import main
 from ffclock.runs import Event, Run, Samples, Summary, read_run, status_word
+from ffclock.scales import length_scale
 from ffclock.tables import RunError
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -200,11 +202,12 @@ def test_only_a_time_column_is_needed(tmp_path: Path) -> None:
     run = read_run(write_csv(tmp_path / "bare.csv", {"t_s": [0.5]}))
     assert run.samples.error_s is None
     texts = texts_of(run)
-    assert texts.count("no reference: the error is not known") == 2
-    assert "round trips were not recorded" in texts
-    assert "the rate was not recorded" in texts
+    assert texts == ["bare", "Figures", "samples", "1"]
     assert main([str(tmp_path / "bare.csv"), "-o", str(tmp_path)]) == 0
-    assert "is not known" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "is not known" in page
+    assert page.count("data:image/png;base64,") == 1
+    assert sorted(path.name for path in tmp_path.glob("*.png")) == ["report.png"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), 0.0, 3e-6, float("inf")])
@@ -215,10 +218,107 @@ def test_degenerate_columns_are_drawn(tmp_path: Path, value: float) -> None:
     assert main([str(tmp_path), "-o", str(tmp_path / "out")]) == 0
 
 
-def test_no_exchange_at_all_is_drawn_as_such(tmp_path: Path) -> None:
-    write_csv(tmp_path / "samples.csv", {"t_s": [0.0, 1.0]})
+def test_what_was_not_recorded_has_no_panel(tmp_path: Path) -> None:
+    write_csv(tmp_path / "samples.csv", {"t_s": [0.0, 1.0], "bound_s": [1e-5, 2e-5]})
     (tmp_path / "exchanges.csv").write_text("t_s,round_trip_s,floor_s,used\n", encoding="utf-8")
-    assert "no exchange was completed" in texts_of(read_run(tmp_path))
+    run = read_run(tmp_path)
+    assert [text for text in texts_of(run) if text[0].isupper()] == ["Claimed bound and uncertainty", "Figures"]
+    assert details.draw(run) is None
+    assert wander.draw(run) is None
+
+
+def test_each_panel_appears_with_its_data(demo: Path) -> None:
+    run = read_run(demo)
+    picture = details.draw(run)
+    assert picture is not None
+    shown = [axes.get_title(loc="left") for axes in picture.axes]
+    assert shown == ["How often the error was larger (1 - CDF)", "Floor, and the smallest round trips"]
+    assert run.exchanges is not None
+    trips = run.exchanges.round_trip_s
+    picture = details.draw(replace(run, exchanges=replace(run.exchanges, offset_s=np.zeros(run.exchanges.t_s.size))))
+    assert trips is not None
+    assert picture is not None
+    assert len(picture.axes) == 4
+
+
+@pytest.mark.parametrize(
+    ("length", "unit"),
+    [
+        (0.02, "ms"),
+        (0.5, "ms"),
+        (5.0, "s"),
+        (90.0, "s"),
+        (599.0, "s"),
+        (600.0, "min"),
+        (3600.0 * 5, "h"),
+        (86400.0 * 3, "h"),
+        (86400.0 * 30, "d"),
+    ],
+)
+def test_the_time_axis_has_the_unit_of_the_length(tmp_path: Path, length: float, unit: str) -> None:
+    times = np.linspace(0.0, length, 50)
+    write_csv(tmp_path / "samples.csv", {"t_s": times.tolist(), "error_s": [1e-6] * 50, "bound_s": [1e-5] * 50})
+    trips = (4e-5 + 1e-6 * np.arange(50)).tolist()
+    write_csv(tmp_path / "exchanges.csv", {"t_s": times.tolist(), "round_trip_s": trips, "floor_s": [4e-5] * 50})
+    run = read_run(tmp_path)
+    assert f"time since the start [{unit}]" in texts_of(run)
+    picture = details.draw(run)
+    assert picture is not None
+    axes = picture.axes[-1]
+    assert axes.get_xlabel() == f"time since the start [{unit}]"
+    picture.draw_without_rendering()
+    labels = [float(label.get_text().replace("\N{MINUS SIGN}", "-")) for label in axes.get_xticklabels() if label.get_text()]
+    assert 3 <= len([label for label in labels if 0.0 <= label <= length * length_scale(length).factor]) <= 14
+
+
+@pytest.mark.parametrize(("size", "unit"), [(3e-9, "ns"), (4e-6, "µs"), (2e-3, "ms"), (1.5, "s")])
+def test_error_axes_have_the_unit_of_the_size(tmp_path: Path, size: float, unit: str) -> None:
+    errors = np.resize([-size, size, 0.5 * size], 60)
+    write_csv(tmp_path / "samples.csv", {"t_s": np.arange(60.0).tolist(), "error_s": errors.tolist(), "bound_s": [2.0 * size] * 60})
+    assert f"error [{unit}]" in texts_of(read_run(tmp_path))
+
+
+def lying_run(directory: Path, lie_s: float) -> Run:
+    """A demonstration with two servers, the second of which lies by ``lie_s`` from second 20 on and is named at 22."""
+    demo_run(directory)
+    t = np.repeat(np.arange(0.0, 40.0, 0.5), 2)
+    server = np.resize(["honest 1", "liar"], t.size)
+    error = np.where((server == "liar") & (t >= 20.0), lie_s, 1e-6)
+    reach = np.where(server == "liar", 3e-5, 2e-4)
+    standing = np.where((server == "liar") & (t >= 22.0), "falseticker", "believed")
+    columns = {"t_s": t.tolist(), "server": server.tolist()}
+    write_csv(directory / "servers.csv", {**columns, "error_s": error.tolist(), "reach_s": reach.tolist()})
+    write_csv(directory / "votes.csv", {**columns, "standing": standing.tolist()})
+    write_csv(directory / "samples-smallest-claim.csv", {"t_s": t.tolist(), "error_s": error.tolist(), "bound_s": reach.tolist()})
+    return read_run(directory)
+
+
+def test_several_servers_are_drawn_with_what_is_said_of_them(tmp_path: Path) -> None:
+    run = lying_run(tmp_path, 1e-4)
+    assert list(run.servers) == ["honest 1", "liar"]
+    texts = texts_of(run)
+    for expected in ("Servers, their claims, and the clock", "honest 1: believed", "liar: falseticker", "liar", "± bound"):
+        assert expected in texts
+    assert "error [µs]" in texts
+    assert [row[0] for row in clocks_table(run)] == ["", "smallest-claim"]
+    assert main([str(tmp_path), "-o", str(tmp_path)]) == 0
+
+
+def test_a_lie_far_outside_leaves_the_claims_their_room(tmp_path: Path) -> None:
+    canvas = plots.draw(lying_run(tmp_path, 0.02))
+    servers = next(axes for axes in canvas.axes if axes.get_title(loc="left").startswith("Servers"))
+    assert servers.get_yscale() == "symlog"
+    assert servers.get_ylabel() == "error [ms]"
+    low, high = servers.get_ylim()
+    assert low < -2e-4
+    assert high > 0.02
+
+
+def test_a_file_of_servers_without_its_columns_is_named(tmp_path: Path) -> None:
+    write_csv(tmp_path / "samples.csv", {"t_s": [0.0, 1.0]})
+    write_csv(tmp_path / "servers.csv", {"t_s": [0.0], "server": ["a"]})
+    with pytest.raises(RunError, match="needs the columns server, error_s and reach_s"):
+        read_run(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,15 @@ const LONGEST_ANSWER: usize = 1 << 20;
 
 /// The state of the daemon.
 pub(crate) fn status(global: &Global) -> Result<StatusReport, Failure> {
-    let line = ask(&socket(global)?, Request::Status)?;
+    status_at(&socket(global)?)
+}
+
+/// The state of the daemon that listens on this control socket.
+///
+/// # Errors
+/// Nothing listens there; or the daemon does not answer within two seconds, or in another protocol.
+pub fn status_at(socket: &Path) -> Result<StatusReport, Failure> {
+    let line = ask(socket, Request::Status)?;
     expect(&line, "status")?;
     understand(&line)
 }

@@ -26,6 +26,7 @@ mod wait;
 mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
+pub use control::status_at;
 pub use failure::Failure;
 use ffclock_units::Span;
 pub use stamp::StampText;

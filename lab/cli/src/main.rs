@@ -90,7 +90,7 @@ pub(crate) enum Public {
     Probe(probe::Args),
     /// Measure how message delays between hosts correlate: the Theta-Model
     Theta(theta::Args),
-    /// Synchronise to a server with a known time and show how well, in two minutes
+    /// Synchronise to servers with a known time and show how well, in minutes
     Demo(demo::Args),
 }
 

@@ -9,12 +9,14 @@
 //!
 //! [`PastJudge`] judges what a clock says of the past: stamps that are converted late, and intervals of any length.
 //!
-//! [`LiveRun`] holds the samples of a clock that was compared with the truth live, and makes its figures.
+//! [`LiveRun`] holds the samples of a clock that was compared with the truth live, and makes its figures; [`LieRun`]
+//! judges such a clock while one of its servers lies.
 //!
 //! Nothing here reads a clock, prints, or writes a file: an [`ReplayObserver`] takes the rows.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod lie;
 mod live;
 mod nominal;
 mod past;
@@ -25,6 +27,7 @@ mod run;
 mod selection;
 mod track;
 
+pub use lie::{LieReach, LieRun, LieSchedule, ServerAnswer, ServerLook, ServerStanding};
 pub use live::{Figure, LiveRun, LiveSample, LiveSchedule, bound_held, set_goals};
 pub use nominal::{StartPeriod, StartPeriodSource};
 pub use past::{AgeErrors, LengthErrors, PastErrors, PastJudge, PastReport};

@@ -13,12 +13,16 @@ pub struct LiveSample {
     pub error_s: f64,
     /// The published bound [s].
     pub bound_s: f64,
+    /// The published bound that holds although a minority of the servers is false [s].
+    pub bound_strict_s: f64,
     /// The published combined standard uncertainty [s].
     pub uncertainty_s: f64,
     /// The part of it that exchanges show [s].
     pub noise_s: f64,
     /// Whether the truth lay within the bound, in exact arithmetic, but for the width of the comparison itself.
     pub contained: bool,
+    /// The same for the strict bound.
+    pub contained_strict: bool,
     /// The published status.
     pub status: Status,
     /// Difference clock's period / true mean period - 1, where the truth has a known rate.
@@ -150,9 +154,11 @@ mod tests {
             t_s,
             error_s,
             bound_s: 1e-3,
+            bound_strict_s: 1e-3,
             uncertainty_s: 1e-6,
             noise_s: 1e-7,
             contained: error_s.abs() <= 1e-3,
+            contained_strict: error_s.abs() <= 1e-3,
             status: Status::Synchronised,
             rate_error_ppm: Some(-t_s),
         }

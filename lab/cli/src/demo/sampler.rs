@@ -1,20 +1,31 @@
 //! Compares a published clock with the truth, at the very same counter reading.
 
-use super::stage::TruthSource;
-use ffclock_client::{Clock, Stamp, VotedTime};
+use super::stage::{DemoStage, TruthSource, page_path};
+use super::track::{TimeTrack, TrackPoint};
+use crate::failure::Failure;
+use ffclock_client::{Clock, Stamp};
 use ffclock_counter::{CounterId, read_narrowest};
 use ffclock_replay::{LiveRun, LiveSample};
 use ffclock_units::{Bound, ClockError, LeapTable, Moment, Rate, Ticks, Utc};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Time between two comparisons with the truth.
+pub(super) const SAMPLING: Duration = Duration::from_millis(10);
+/// The daemons make their pages within this time.
+const PAGE_PATIENCE_S: f64 = 10.0;
+/// Attempts at reading the system clock between two counter readings; the narrowest counts.
+const TRIES: usize = 5;
 
 /// A clock under observation.
 pub(super) struct ObservedClock {
     clock: Clock,
     /// All comparisons so far.
     pub(super) run: LiveRun,
+    /// The published time and the truth at the same counter readings.
+    pub(super) track: TimeTrack,
 }
-
-/// Attempts at reading the system clock between two counter readings; the narrowest counts.
-const TRIES: usize = 5;
 
 /// The true time at a stamp, and the largest error of the comparison itself.
 struct StampTruth {
@@ -24,30 +35,48 @@ struct StampTruth {
 }
 
 impl ObservedClock {
-    pub(super) fn new(name: &'static str, clock: Clock) -> Self {
-        ObservedClock { clock, run: LiveRun { name, samples: Vec::new(), refused: 0 } }
+    /// Waits until a daemon has made its page, and opens it.
+    pub(super) fn open(directory: &Path, name: &'static str, stage: &mut DemoStage) -> Result<Self, Failure> {
+        let clock = loop {
+            match Clock::open_at(&page_path(directory, name)) {
+                Ok(clock) => break clock,
+                Err(error) if stage.elapsed_s() > PAGE_PATIENCE_S => {
+                    // What the daemon itself says is a better reason.
+                    stage.check()?;
+                    return Err(Failure::from(error.to_string()));
+                }
+                Err(_) => sleep(SAMPLING),
+            }
+        };
+        let run = LiveRun { name, samples: Vec::new(), refused: 0 };
+        Ok(ObservedClock { clock, run, track: TimeTrack::default() })
     }
 
     /// Takes one sample. Before the first estimate there is nothing to compare.
     pub(super) fn sample(&mut self, t_s: f64, reference: &TruthSource) {
         let look = self.look(reference);
         let estimate = self.clock.snapshot().ok().and_then(|snapshot| snapshot.estimate());
-        let (Ok(VotedTime { reading, noise, .. }), Some(estimate)) = (self.clock.time_of(look.stamp), estimate) else {
+        let (Ok(voted), Some(estimate)) = (self.clock.time_of(look.stamp), estimate) else {
             self.run.refused += u64::from(!self.run.samples.is_empty());
             return;
         };
+        let reading = voted.reading;
         let error = reading.time - look.truth;
         let blur = Bound::of(estimate.difference_period * look.width.halved());
+        let contains = |bound: Bound| (bound + blur).contains(ClockError::new(error));
         self.run.samples.push(LiveSample {
             t_s,
             error_s: error.as_seconds(),
             bound_s: reading.bound.as_seconds(),
+            bound_strict_s: voted.strict.as_seconds(),
             uncertainty_s: reading.uncertainty.as_seconds(),
-            noise_s: noise.as_seconds(),
-            contained: (reading.bound + blur).contains(ClockError::new(error)),
+            noise_s: voted.noise.as_seconds(),
+            contained: contains(reading.bound),
+            contained_strict: contains(voted.strict),
             status: reading.status,
             rate_error_ppm: reference.rate_error(estimate.difference_period).map(Rate::as_ppm),
         });
+        self.track.push(TrackPoint { counter: look.stamp.counter(), published: reading.time, truth: look.truth });
     }
 
     fn look(&self, reference: &TruthSource) -> StampTruth {
@@ -68,5 +97,19 @@ impl ObservedClock {
     /// The latest comparison.
     pub(super) fn latest(&self) -> Option<&LiveSample> {
         self.run.samples.last()
+    }
+
+    /// The latest comparison in words.
+    pub(super) fn state(&self) -> String {
+        match self.latest() {
+            None => "no estimate yet".to_owned(),
+            Some(sample) => format!(
+                "error {:>+9.3} us  uncertainty {:>8.3} us  bound {:>9.3} us  {}",
+                sample.error_s * 1e6,
+                sample.uncertainty_s * 1e6,
+                sample.bound_s * 1e6,
+                sample.status.name()
+            ),
+        }
     }
 }

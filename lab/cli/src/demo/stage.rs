@@ -1,18 +1,20 @@
-//! Sets the stage: a reference server and one or two daemons, joined by a link, and their page files.
+//! Sets the stage: reference servers and daemons, joined by a link, and the files of the daemons.
 
 use crate::failure::Failure;
 use crate::lab::link::{self, Carrier};
 use crate::lab::truth::{Truth, as_arguments};
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
+use ffclock_counter::CounterId;
 use ffclock_estimator::Algorithm;
-use ffclock_units::{Moment, Mono, Period, Rate, Span};
+use ffclock_units::{Counter, Moment, Mono, Period, Rate, Span};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What the true time is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TruthSource {
-    /// A function of the raw counter, which the embedded server serves.
+    /// A function of the raw counter, which the embedded servers serve.
     Embedded(Truth),
     /// The system clock of this host, served by another program. Nothing adjusts it while the demo runs.
     SystemClock,
@@ -24,22 +26,6 @@ impl TruthSource {
         match self {
             TruthSource::Embedded(truth) => Some(period.relative_to(truth.period)),
             TruthSource::SystemClock => None,
-        }
-    }
-}
-
-/// A daemon, by the place where it stamps its packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StampingDaemon {
-    Kernel,
-    User,
-}
-
-impl StampingDaemon {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            StampingDaemon::Kernel => "kernel",
-            StampingDaemon::User => "user",
         }
     }
 }
@@ -74,116 +60,193 @@ impl ServerProgram {
     }
 }
 
+/// A server on the stage.
+pub(super) struct ServerPlan {
+    /// Its name in messages and in the name of its log.
+    pub(super) name: &'static str,
+    /// Further options of the embedded server.
+    pub(super) options: Vec<String>,
+}
+
+/// A daemon on the stage.
+pub(super) struct DaemonPlan {
+    /// Its name in messages and in the names of its files.
+    pub(super) name: &'static str,
+    /// Where it stamps its packets: "kernel" or "user".
+    pub(super) stamps: &'static str,
+    /// The numbers of the servers that it asks.
+    pub(super) servers: &'static [usize],
+}
+
 /// The plan for one run.
 pub(super) struct StagePlan<'a> {
     pub(super) directory: &'a Path,
     pub(super) reference: TruthSource,
-    pub(super) server: ServerProgram,
+    pub(super) program: ServerProgram,
+    pub(super) servers: &'a [ServerPlan],
+    pub(super) daemons: &'a [DaemonPlan],
     pub(super) estimator: Algorithm,
     pub(super) poll: Span,
 }
 
-/// The server listens by then.
-const SERVER_START: std::time::Duration = std::time::Duration::from_millis(400);
-
-/// Everything that runs.
-pub(super) struct DemoStage {
-    server_command: Vec<String>,
-    server_log: PathBuf,
-    server: Option<Worker>,
-    daemons: Vec<Worker>,
-    started: Moment<Mono>,
-    directory: PathBuf,
-    linked: bool,
-    rights: WorkerRights,
-}
-
-impl DemoStage {
-    /// Starts the server, and a daemon for each kind of stamps.
-    pub(super) fn set(plan: &StagePlan<'_>) -> Result<DemoStage, Failure> {
-        let linked = match namespaces_permitted() {
-            Ok(()) => true,
-            Err(reason) if matches!(plan.server, ServerProgram::Ntpd(_)) => {
-                return Err(format!("ntpd needs a network namespace of its own: {reason}").into());
+impl StagePlan<'_> {
+    fn network(&self) -> Result<WorkerNetwork, Failure> {
+        match namespaces_permitted() {
+            Ok(()) => Ok(WorkerNetwork::Own),
+            Err(reason) if matches!(self.program, ServerProgram::Ntpd(_)) => {
+                Err(format!("ntpd needs a network namespace of its own: {reason}").into())
             }
             Err(reason) => {
                 eprintln!("network namespaces are not permitted here ({reason}); using plain loopback");
-                false
+                Ok(WorkerNetwork::Shared)
             }
-        };
-        let network = if linked { WorkerNetwork::Own } else { WorkerNetwork::Shared };
-        let address = if linked { link::SERVER_ADDRESS } else { "127.0.0.1" };
-        let (server_command, rights) = server_command(plan, address)?;
+        }
+    }
+}
+
+/// The servers listen by then.
+const SERVER_START: std::time::Duration = std::time::Duration::from_millis(400);
+
+/// A server that can be started, and started again.
+struct ServerStart {
+    name: &'static str,
+    address: String,
+    command: Vec<String>,
+    log: PathBuf,
+    rights: WorkerRights,
+}
+
+impl ServerStart {
+    fn of(plan: &StagePlan<'_>, server: &ServerPlan, address: String) -> Result<ServerStart, Failure> {
+        let (command, rights) = server_command(plan, server, &address)?;
+        let log = plan.directory.join(format!("{}.log", server.name));
+        Ok(ServerStart { name: server.name, address, command, log, rights })
+    }
+
+    fn task(&self) -> Task<'_> {
+        Task { name: self.name, command: &self.command, log: &self.log, rights: self.rights }
+    }
+}
+
+/// Everything that runs.
+pub(super) struct DemoStage {
+    starts: Vec<ServerStart>,
+    servers: Vec<Worker>,
+    daemons: Vec<Worker>,
+    began: Moment<Mono>,
+    began_counter: Counter,
+    directory: PathBuf,
+    network: WorkerNetwork,
+}
+
+impl DemoStage {
+    /// Starts the servers, and then the daemons.
+    pub(super) fn set(plan: &StagePlan<'_>) -> Result<DemoStage, Failure> {
+        let network = plan.network()?;
+        let starts = plan.servers.iter().enumerate();
+        let starts = starts.map(|(number, server)| ServerStart::of(plan, server, server_address(network, number)));
         let mut stage = DemoStage {
-            server_command,
-            server_log: plan.directory.join("server.log"),
-            server: None,
+            starts: starts.collect::<Result<_, Failure>>()?,
+            servers: Vec::new(),
             daemons: Vec::new(),
-            started: ffclock_sys::mono_now(),
+            began: ffclock_sys::mono_now(),
+            began_counter: ffclock_counter::read_ordered(CounterId::CPU),
             directory: plan.directory.to_owned(),
-            linked,
-            rights,
+            network,
         };
-        let mut server = Worker::prepare(&stage.server_task(), network)?;
-        let first = daemon_command(plan, StampingDaemon::Kernel, address)?;
-        let second = daemon_command(plan, StampingDaemon::User, address)?;
-        let log = stage.log("ffclockd-kernel");
-        let task = Task { name: "ffclockd", command: &first, log: &log, rights: WorkerRights::None };
-        let mut client = Worker::prepare(&task, network)?;
-        if linked {
+        let commands = plan.daemons.iter().map(|daemon| stage.daemon_command(plan, daemon));
+        let commands = commands.collect::<Result<Vec<_>, Failure>>()?;
+        let mut tasks = plan.daemons.iter().zip(&commands).map(|(daemon, command)| {
+            (daemon.name, command, plan.directory.join(format!("ffclockd-{}.log", daemon.name)))
+        });
+        let (name, command, log) = tasks.next().ok_or("there is no daemon to show")?;
+        let mut first = stage.prepare(&Task { name, command, log: &log, rights: WorkerRights::None })?;
+        // The servers listen before the first request.
+        std::thread::sleep(SERVER_START);
+        (stage.began, stage.began_counter) = (ffclock_sys::mono_now(), ffclock_counter::read_ordered(CounterId::CPU));
+        first.release()?;
+        for (name, command, log) in tasks {
+            let task = Task { name, command, log: &log, rights: WorkerRights::None };
+            stage.daemons.push(Worker::beside(&first, &task)?);
+        }
+        stage.daemons.insert(0, first);
+        Ok(stage)
+    }
+
+    /// Starts the servers, and prepares the first daemon so that it reaches them.
+    fn prepare(&mut self, daemon: &Task<'_>) -> Result<Worker, Failure> {
+        let (first, others) = self.starts.split_first().ok_or("there is no server to ask")?;
+        let mut server = Worker::prepare(&first.task(), self.network)?;
+        let client = Worker::prepare(daemon, self.network)?;
+        if self.is_linked() {
             link::join(&server, &client)?;
+            others.iter().try_for_each(|start| link::add_address(&server, &start.address))?;
         }
         server.release()?;
-        // The server listens before the first request.
-        std::thread::sleep(SERVER_START);
-        stage.started = ffclock_sys::mono_now();
-        client.release()?;
-        let log = stage.log("ffclockd-user");
-        let task = Task { name: "ffclockd with user stamps", command: &second, log: &log, rights: WorkerRights::None };
-        let other = Worker::beside(&client, &task)?;
-        stage.server = Some(server);
-        stage.daemons = vec![client, other];
-        Ok(stage)
+        let others = others.iter().map(|start| Worker::beside(&server, &start.task()));
+        let others = others.collect::<Result<Vec<_>, Failure>>()?;
+        self.servers = std::iter::once(server).chain(others).collect();
+        Ok(client)
     }
 
     /// Seconds since the daemons were started.
     pub(super) fn elapsed_s(&self) -> f64 {
-        (ffclock_sys::mono_now() - self.started).as_seconds()
+        (ffclock_sys::mono_now() - self.began).as_seconds()
+    }
+
+    /// The counter when the daemons were started.
+    pub(super) fn began_counter(&self) -> Counter {
+        self.began_counter
+    }
+
+    /// Whether servers and daemons have a network each, joined by a link.
+    fn is_linked(&self) -> bool {
+        self.network == WorkerNetwork::Own
     }
 
     /// How the hosts are joined, in words.
     pub(super) fn network(&self) -> &'static str {
-        if self.linked { "two network namespaces joined by veth" } else { "loopback" }
+        if self.is_linked() { "two network namespaces joined by veth" } else { "loopback" }
     }
 
-    /// Cuts the server off.
+    /// The address of a server: also its name in what a daemon says.
+    pub(super) fn address(&self, server: usize) -> &str {
+        self.starts.get(server).map_or("", |start| &start.address)
+    }
+
+    /// The control socket of a daemon.
+    pub(super) fn control(&self, daemon: &str) -> PathBuf {
+        control_path(&self.directory, daemon)
+    }
+
+    /// Cuts the servers off.
     pub(super) fn cut(&mut self) -> Result<(), Failure> {
-        match &self.server {
-            Some(server) if self.linked => link::set_carrier(server, Carrier::Down),
+        match self.servers.first() {
+            Some(server) if self.is_linked() => link::set_carrier(server, Carrier::Down),
             _ => {
-                self.server = None;
+                self.servers.clear();
                 Ok(())
             }
         }
     }
 
-    /// Brings the server back.
+    /// Brings the servers back.
     pub(super) fn reconnect(&mut self) -> Result<(), Failure> {
-        match &self.server {
-            Some(server) if self.linked => link::set_carrier(server, Carrier::Up),
-            _ => {
-                let mut server = Worker::prepare(&self.server_task(), WorkerNetwork::Shared)?;
-                server.release()?;
-                self.server = Some(server);
-                Ok(())
-            }
+        if let (Some(server), true) = (self.servers.first(), self.is_linked()) {
+            return link::set_carrier(server, Carrier::Up);
         }
+        for start in &self.starts {
+            let mut server = Worker::prepare(&start.task(), WorkerNetwork::Shared)?;
+            server.release()?;
+            self.servers.push(server);
+        }
+        Ok(())
     }
 
     /// Fails when anything that should run has ended; says where to look.
     pub(super) fn check(&mut self) -> Result<(), Failure> {
         let directory = self.directory.display().to_string();
-        let workers = self.server.iter_mut().chain(&mut self.daemons);
+        let workers = self.servers.iter_mut().chain(&mut self.daemons);
         for worker in workers {
             worker.check_alive().map_err(|failure| format!("{failure}; its output is in {directory}"))?;
         }
@@ -204,55 +267,84 @@ impl DemoStage {
         }
     }
 
-    fn log(&self, name: &str) -> PathBuf {
-        self.directory.join(format!("{name}.log"))
-    }
-
-    fn server_task(&self) -> Task<'_> {
-        Task { name: "the reference server", command: &self.server_command, log: &self.server_log, rights: self.rights }
+    fn daemon_command(&self, plan: &StagePlan<'_>, daemon: &DaemonPlan) -> Result<Vec<String>, Failure> {
+        let name = daemon.name;
+        let record = record_path(plan.directory, name);
+        fs::create_dir_all(&record)?;
+        let mut text = format!(
+            "counter = \"tsc\"\nstamps = \"{stamps}\"\npage = \"{page}\"\ncontrol = \"{control}\"\nstate = \"off\"\n\
+             record = \"{record}\"\nvalid_for = \"60 s\"\nestimator = \"{estimator}\"\n",
+            stamps = daemon.stamps,
+            page = page_path(plan.directory, name).display(),
+            control = control_path(plan.directory, name).display(),
+            record = record.display(),
+            estimator = plan.estimator,
+        );
+        for server in daemon.servers {
+            let address = self.address(*server);
+            let (port, poll) = (plan.program.port(), plan.poll);
+            let _ = write!(text, "\n[[server]]\naddress = \"{address}\"\nport = {port}\npoll = \"{poll}\"\n");
+        }
+        let path = plan.directory.join(format!("ffclockd-{name}.toml"));
+        fs::write(&path, text)?;
+        Ok(vec![sibling("ffclockd")?, "--config".to_owned(), path.display().to_string()])
     }
 }
 
 /// The page file of a daemon.
-pub(super) fn page_path(directory: &Path, stamps: StampingDaemon) -> PathBuf {
-    directory.join(format!("{}.page", stamps.name()))
+pub(super) fn page_path(directory: &Path, daemon: &str) -> PathBuf {
+    directory.join(format!("{daemon}.page"))
+}
+
+fn control_path(directory: &Path, daemon: &str) -> PathBuf {
+    directory.join(format!("{daemon}.control"))
 }
 
 /// The directory into which a daemon records its exchanges.
-pub(super) fn record_path(directory: &Path, stamps: StampingDaemon) -> PathBuf {
-    directory.join(format!("{}.recorded", stamps.name()))
+pub(super) fn record_path(directory: &Path, daemon: &str) -> PathBuf {
+    directory.join(format!("{daemon}.recorded"))
 }
 
-fn daemon_command(plan: &StagePlan<'_>, stamps: StampingDaemon, address: &str) -> Result<Vec<String>, Failure> {
-    let name = stamps.name();
-    let directory = plan.directory.display();
-    let record = record_path(plan.directory, stamps);
-    fs::create_dir_all(&record)?;
-    let text = format!(
-        "counter = \"tsc\"\nstamps = \"{name}\"\npage = \"{page}\"\ncontrol = \"{directory}/{name}.control\"\nstate = \"off\"\n\
-         record = \"{record}\"\nvalid_for = \"60 s\"\nestimator = \"{estimator}\"\n\n[[server]]\naddress = \"{address}\"\nport = {port}\npoll = \"{poll}\"\n",
-        page = page_path(plan.directory, stamps).display(),
-        record = record.display(),
-        estimator = plan.estimator,
-        poll = plan.poll,
-        port = plan.server.port(),
-    );
-    let path = plan.directory.join(format!("ffclockd-{name}.toml"));
-    fs::write(&path, text)?;
-    let program = sibling("ffclockd")?;
-    Ok(vec![program, "--config".to_owned(), path.display().to_string()])
+/// Makes the directory of the results, without anything of an earlier run that could be taken for this one's.
+///
+/// The page of an earlier run would serve until the daemon's first estimate, and it is about another truth.
+pub(super) fn prepare_directory(path: &Path, daemons: &[DaemonPlan]) -> Result<PathBuf, Failure> {
+    fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    for daemon in daemons {
+        let page = page_path(path, daemon.name);
+        if page.exists() {
+            fs::remove_file(&page)?;
+        }
+        let recorded = record_path(path, daemon.name);
+        if recorded.exists() {
+            fs::remove_dir_all(&recorded)?;
+        }
+    }
+    Ok(fs::canonicalize(path)?)
 }
 
-fn server_command(plan: &StagePlan<'_>, address: &str) -> Result<(Vec<String>, WorkerRights), Failure> {
-    match (&plan.server, plan.reference) {
+/// Each server has an address of its own: two names of one address are one server.
+fn server_address(network: WorkerNetwork, number: usize) -> String {
+    match (network, number) {
+        (WorkerNetwork::Own, 0) => link::SERVER_ADDRESS.to_owned(),
+        (WorkerNetwork::Own, number) => format!("10.77.0.{}", 10 + number),
+        (WorkerNetwork::Shared, number) => format!("127.0.0.{}", 1 + number),
+    }
+}
+
+fn server_command(
+    plan: &StagePlan<'_>,
+    server: &ServerPlan,
+    address: &str,
+) -> Result<(Vec<String>, WorkerRights), Failure> {
+    match (&plan.program, plan.reference) {
         (ServerProgram::Chronyd(program), _) => Ok((chronyd_command(plan, program)?, WorkerRights::AllButTheClock)),
         (ServerProgram::Ntpd(program), _) => Ok((ntpd_command(plan, program)?, WorkerRights::AllButTheClock)),
         (ServerProgram::Embedded, TruthSource::Embedded(truth)) => {
-            let mut command = vec![sibling("ffclock-lab")?, "lab".to_owned(), "server".to_owned()];
-            // Any address of its own namespace; on a shared network loopback alone.
-            let listen = if address == "127.0.0.1" { address } else { "0.0.0.0" };
-            command.extend(["--listen".to_owned(), format!("{listen}:{}", plan.server.port())]);
-            command.extend(as_arguments(&truth));
+            let listen = format!("{address}:{}", plan.program.port());
+            let mut command = vec![sibling("ffclock-lab")?];
+            command.extend(["lab", "server", "--listen", &listen].map(str::to_owned));
+            command.extend(as_arguments(&truth).into_iter().chain(server.options.iter().cloned()));
             Ok((command, WorkerRights::None))
         }
         (ServerProgram::Embedded, TruthSource::SystemClock) => {
@@ -276,7 +368,7 @@ fn chronyd_command(plan: &StagePlan<'_>, program: &Path) -> Result<Vec<String>, 
     let configuration = run.join("chrony.conf");
     let text = format!(
         "local stratum 1\nallow all\nport {}\ncmdport 0\npidfile {run}/chronyd.pid\nbindcmdaddress {run}/chronyd.sock\n",
-        plan.server.port(),
+        plan.program.port(),
         run = run.display()
     );
     fs::write(&configuration, text)?;
@@ -300,7 +392,7 @@ fn words(program: &Path, options: &[&str], configuration: &Path) -> Vec<String> 
 }
 
 /// A program that is installed beside this one.
-fn sibling(name: &str) -> Result<String, Failure> {
+pub(super) fn sibling(name: &str) -> Result<String, Failure> {
     let here = std::env::current_exe()?;
     let path = here.with_file_name(name);
     if !path.exists() {

@@ -39,6 +39,11 @@ pub(crate) fn join_processes(server: u32, client: u32) -> Result<(), Failure> {
     configure(&client_pid, CLIENT_END, CLIENT_ADDRESS)
 }
 
+/// Gives the server's end one more address on the link.
+pub(crate) fn add_address(server: &Worker, address: &str) -> Result<(), Failure> {
+    inside(&server.pid().to_string(), &["ip", "address", "add", &format!("{address}/24"), "dev", SERVER_END])
+}
+
 /// Takes the server's end down, or up again.
 pub(crate) fn set_carrier(server: &Worker, state: Carrier) -> Result<(), Failure> {
     let state = match state {

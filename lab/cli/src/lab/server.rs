@@ -33,6 +33,9 @@ pub(crate) struct Args {
     /// How long one swing of the wander takes.
     #[arg(long, value_name = "SPAN", default_value = "60 s")]
     swing: Span,
+    /// The largest error that the server claims of itself.
+    #[arg(long, value_name = "SPAN", default_value = "1 us")]
+    claim: Bound,
     /// What to add to the truth from a time on, as SPAN@SECONDS since the origin: a server that goes wrong.
     #[arg(long, value_name = "SPAN@SECONDS", allow_hyphen_values = true)]
     step: Option<ServerStep>,
@@ -55,14 +58,12 @@ impl std::str::FromStr for ServerStep {
     }
 }
 
-/// The claim of the server about its own error: its stamps are good to well under a microsecond.
-const ROOT_DISPERSION: Bound = Bound::of(Span::from_micros(1));
-
 /// 2^-30 s: a tick, about.
 const PRECISION: LogSeconds = LogSeconds::from_exponent(-30);
 
 struct ReferenceServer {
     truth: Truth,
+    claim: Bound,
     step: Option<ServerStep>,
     leaps: LeapTable,
 }
@@ -82,7 +83,7 @@ impl ReferenceServer {
         let myself = Packet {
             stratum: 1,
             precision: PRECISION,
-            root_dispersion: ROOT_DISPERSION,
+            root_dispersion: self.claim,
             reference_id: u32::from_be_bytes(*b"LAB\0"),
             reference: receive,
             ..Packet::request(Version::V4, NtpTimestamp::MISSING)
@@ -94,7 +95,8 @@ impl ReferenceServer {
 /// Serves until it is killed.
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let nominal = ffclock_counter::nominal(CounterId::CPU).map_err(|error| error.to_string())?.period;
-    let server = ReferenceServer { truth: truth(args, nominal)?, step: args.step, leaps: LeapTable::built_in() };
+    let truth = truth(args, nominal)?;
+    let server = ReferenceServer { truth, claim: args.claim, step: args.step, leaps: LeapTable::built_in() };
     let mut socket =
         StampedSocket::bind(args.listen, StampMode::Kernel).map_err(|error| format!("{}: {error}", args.listen))?;
     let mut stamper = Stamper::new(CounterId::CPU, nominal);

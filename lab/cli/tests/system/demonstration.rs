@@ -1,9 +1,10 @@
-//! The demonstration by a user without any right, who cannot make network namespaces: on loopback, and twice in the
-//! same directory.
+//! The demonstrations by a user without any right, who cannot make network namespaces: on loopback, and in a directory
+//! that was used before.
 
 use super::programs;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The number of the unprivileged user, the same on every system.
@@ -15,19 +16,24 @@ fn without_rights() -> Command {
     command
 }
 
-#[test]
-fn a_demonstration_needs_no_rights_and_can_be_repeated() {
+/// A directory for the results, below one that others may enter; `None` where no other user can run the programs.
+fn output(name: &str) -> Option<PathBuf> {
     programs::directory();
     if !without_rights().arg("--version").output().is_ok_and(|output| output.status.success()) {
         println!(
             "SKIP: a demonstration without rights: this user cannot start programs as another one, or where that one may not read"
         );
-        return;
+        return None;
     }
-    // Below a directory that others may enter.
-    let output = std::env::temp_dir().join(format!("ffclock-demonstration-{}", std::process::id()));
+    let output = std::env::temp_dir().join(format!("ffclock-{name}-{}", std::process::id()));
     fs::create_dir_all(&output).unwrap();
     fs::set_permissions(&output, fs::Permissions::from_mode(0o777)).unwrap();
+    Some(output)
+}
+
+#[test]
+fn a_demonstration_needs_no_rights_and_can_be_repeated() {
+    let Some(output) = output("demonstration") else { return };
     for run in 1..=2 {
         let mut demo = without_rights();
         demo.args(["demo", "--before", "3", "--cut", "1.5", "--after", "2.5", "--output"]).arg(&output);
@@ -36,5 +42,33 @@ fn a_demonstration_needs_no_rights_and_can_be_repeated() {
         assert!(said.contains("using plain loopback"), "run {run}: {said}");
         assert!(ended.status.success(), "run {run}: {said}");
     }
+    let exchanges = fs::read_to_string(output.join("exchanges.csv")).unwrap();
+    let last: Vec<&str> = exchanges.lines().next_back().unwrap().split(',').collect();
+    assert!(last.iter().all(|cell| cell.parse::<f64>().is_ok()), "{last:?}");
+    fs::remove_dir_all(output).unwrap();
+}
+
+fn lines_with(path: &Path, text: &str) -> usize {
+    fs::read_to_string(path).unwrap().lines().filter(|line| line.contains(text)).count()
+}
+
+/// Each lie is named, neither is followed, and what was seen is there to be drawn.
+#[test]
+fn of_three_servers_the_one_that_lies_is_named() {
+    let Some(output) = output("liar") else { return };
+    let mut demo = without_rights();
+    demo.args(["demo", "liar", "--json", "--before", "12", "--after", "8", "--output"]).arg(&output);
+    let ended = demo.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{said}");
+    for (case, standing) in [("step", "liar,falseticker"), ("inside", "liar,suspect")] {
+        let directory = output.join(case);
+        assert!(lines_with(&directory.join("votes.csv"), standing) > 0, "{case}: {said}");
+        assert!(lines_with(&directory.join("servers.csv"), "honest 2") > 20, "{case}");
+        assert!(lines_with(&directory.join("samples.csv"), "synchronised") > 500, "{case}");
+        assert!(lines_with(&directory.join("sources.txt"), "verdict") == 3, "{case}");
+    }
+    let summaries: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(summaries.as_array().map(Vec::len), Some(2));
     fs::remove_dir_all(output).unwrap();
 }
