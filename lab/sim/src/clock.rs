@@ -5,7 +5,9 @@
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
 use crate::scenario::Scenario;
-use crate::several::{Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, GUARDS, Joint, Ntpd, OfOne, PollTimes, ReaderView};
+use crate::several::{
+    Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, GUARDS, Joint, Ntpd, OfOne, PollTimes, ReaderView,
+};
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig};
 use ffclock_replay::PublishedClock;
 use ffclock_units::{Bound, ClockError, Counter, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
@@ -108,7 +110,12 @@ impl Maker<'_> {
             "elected" => Box::new(ReaderView::new(Box::new(Elected::learned(self.learned, nominal, count)))),
             GUARDS => Box::new(ReaderView::new(Box::new(Elected::classic(nominal, count)))),
             "joint" => Box::new(ReaderView::new(Box::new(Joint::new(self.learned, nominal, count)))),
-            "ntpd" => Box::new(DisciplinedByMany::new(nominal, Ntpd::new(count, self.scenario.poll.seconds()), count, times())),
+            "ntpd" => Box::new(DisciplinedByMany::new(
+                nominal,
+                Ntpd::new(count, self.scenario.poll.seconds()),
+                count,
+                times(),
+            )),
             "chrony" => Box::new(DisciplinedByMany::new(nominal, Chrony::new(count), count, times())),
             _ => return None,
         })

@@ -271,7 +271,10 @@ fn rivals_ask_less_in_relaxed_times() {
     }
     for (line, why) in [
         ("relax = [{ at = \"1 h\", until = \"1 h\", poll_max = \"64 s\" }]\n", "relax[0].until: "),
-        ("relax = [{ at = \"1 h\", until = \"2 h\", poll_max = \"8 s\" }]\n", "relax[0].poll_max: 8 s is shorter than `poll`, 16 s"),
+        (
+            "relax = [{ at = \"1 h\", until = \"2 h\", poll_max = \"8 s\" }]\n",
+            "relax[0].poll_max: 8 s is shorter than `poll`, 16 s",
+        ),
         ("reading = \"0 s\"\n", "reading: "),
     ] {
         let message = Scenario::parse("wrong", &format!("{line}{HEAD}")).expect_err("it makes no sense").to_string();

@@ -228,7 +228,8 @@ impl Ensemble {
             member.is_suspect = is_suspect;
         }
         for (server, settled) in self.settled.iter_mut().enumerate() {
-            *settled = rest[server].and_then(|voice| beside_others(&rest, &voice)).map(|beside| beside.ahead).or(*settled);
+            *settled =
+                rest[server].and_then(|voice| beside_others(&rest, &voice)).map(|beside| beside.ahead).or(*settled);
         }
     }
 

@@ -49,9 +49,8 @@ impl Campaign {
             let stamps = past.stamps.iter().map(|ages| ages.inside);
             stamps.chain(past.intervals.iter().map(|lengths| lengths.inside)).reduce(f64::min)
         };
-        let least = |runs: ScenarioRuns| {
-            runs.0.iter().filter_map(|run| run.past.as_ref()).filter_map(inside).reduce(f64::min)
-        };
+        let least =
+            |runs: ScenarioRuns| runs.0.iter().filter_map(|run| run.past.as_ref()).filter_map(inside).reduce(f64::min);
         let each = self.tagged(Tag::Past).filter_map(|(name, runs)| GoalFigure::of(least(runs), name));
         GoalFigure::smallest(each)
     }

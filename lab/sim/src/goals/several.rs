@@ -98,8 +98,11 @@ impl Campaign {
                 .at_most(GoalFigure::largest(self.each_alike(over_rivals))),
             Limit::ratio("n servers of one kind: share of readings within twice the uncertainty, worst", 0.95)
                 .at_least(GoalFigure::smallest(self.each_alike(calibrated))),
-            Limit::ratio("5 servers of one kind, asymmetries drawn: bound over the narrowest single one, worst kind", 0.9)
-                .at_most(self.worst_tagged(Tag::DrawnAsymmetry, bound_over_narrowest)),
+            Limit::ratio(
+                "5 servers of one kind, asymmetries drawn: bound over the narrowest single one, worst kind",
+                0.9,
+            )
+            .at_most(self.worst_tagged(Tag::DrawnAsymmetry, bound_over_narrowest)),
         ]
     }
 
@@ -114,7 +117,11 @@ impl Campaign {
         super::medians::median(with.0.iter().filter_map(pair))
     }
 
-    pub(super) fn worst_tagged(&self, tag: Tag, figure: impl Fn(&str, ScenarioRuns) -> Option<f64>) -> Option<GoalFigure> {
+    pub(super) fn worst_tagged(
+        &self,
+        tag: Tag,
+        figure: impl Fn(&str, ScenarioRuns) -> Option<f64>,
+    ) -> Option<GoalFigure> {
         GoalFigure::largest(self.tagged(tag).filter_map(|(name, runs)| GoalFigure::of(figure(name, runs), name)))
     }
 

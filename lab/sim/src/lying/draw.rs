@@ -118,7 +118,8 @@ fn head(poll: f64, chance: &mut Random) -> (String, f64) {
 fn path(text: &mut String, forward: f64, chance: &mut Random) -> f64 {
     let backward = forward * between(chance, [0.7, 1.4]);
     let mean = forward * size(chance, [0.005, 0.2]);
-    let law = ["law = \"exponential\"", "law = \"gamma\", shape = 3.0", "law = \"pareto\", shape = 2.5"][below(chance, 3)];
+    let law =
+        ["law = \"exponential\"", "law = \"gamma\", shape = 3.0", "law = \"pareto\", shape = 2.5"][below(chance, 3)];
     let loss = if chance.chance(0.3) { between(chance, [0.0, 0.1]) } else { 0.0 };
     let _ = write!(
         text,
@@ -140,7 +141,8 @@ fn honest(text: &mut String, duration: f64, chance: &mut Random) -> f64 {
         longer = forward * between(chance, [0.1, 1.0]);
         let (at, until) = (between(chance, [0.2, 0.5]) * duration, between(chance, [0.6, 0.9]) * duration);
         let way = ["forward", "backward"][below(chance, 2)];
-        let _ = write!(text, ", route = [{{ at = \"{at:.0} s\", until = \"{until:.0} s\", {way} = {} }}]", nanos(longer));
+        let _ =
+            write!(text, ", route = [{{ at = \"{at:.0} s\", until = \"{until:.0} s\", {way} = {} }}]", nanos(longer));
     }
     text.push_str(" }\n");
     let _ = writeln!(text, "root_dispersion = {}", nanos(size(chance, [1e-6, 1e-3])));
@@ -162,7 +164,10 @@ fn lie(text: &mut String, setting: &Setting, chance: &mut Random) -> &'static st
     let wide = size(chance, [1e-6, 3600.0]);
     let wide = signed(chance, wide);
     let drift = |rate: f64| {
-        format!("{{ drift = {{ at = \"{at:.0} s\", until = \"{:.0} s\", rate = \"{rate:.6} ppm\" }} }}", setting.duration)
+        format!(
+            "{{ drift = {{ at = \"{at:.0} s\", until = \"{:.0} s\", rate = \"{rate:.6} ppm\" }} }}",
+            setting.duration
+        )
     };
     let wrong = |at: f64, by: f64| format!("{{ wrong = {{ at = \"{at:.0} s\", by = {} }} }}", nanos(by));
     let fault = match kind {

@@ -54,12 +54,8 @@ impl Elected<Classic> {
 
 impl<E: Estimator> Elected<E> {
     fn of(estimator: impl Fn() -> E, nominal: Period, servers: usize) -> Self {
-        let elector = |_| Elector {
-            estimator: estimator(),
-            is_asked: false,
-            is_reachable: false,
-            credence: Credence::Unknown,
-        };
+        let elector =
+            |_| Elector { estimator: estimator(), is_asked: false, is_reachable: false, credence: Credence::Unknown };
         let electors = (0..servers).map(elector).collect();
         Elected { electors, nominal, begin: None, selected: None, agreed: None, published: None, voted: None }
     }

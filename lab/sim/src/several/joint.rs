@@ -1,7 +1,9 @@
 //! One clock from all believed servers: the elected clock's vote, with the common filter of the product.
 
 use super::{Credence, Elected, MultiServerClock, ServerChange};
-use ffclock_estimator::{ClassicConfig, Ensemble, Learned, LearnedConfig, ServerClock, Unheard, Voter, VotingRules, vote};
+use ffclock_estimator::{
+    ClassicConfig, Ensemble, Learned, LearnedConfig, ServerClock, Unheard, Voter, VotingRules, vote,
+};
 use ffclock_units::{Bound, Counter, Estimate, Exchange, GrowingBound, Period};
 
 /// The clock. While no majority agrees, it is the elected one.

@@ -211,7 +211,9 @@ mod tests {
         assert_eq!(poll.poll(), None, "fixed");
         poll.limit(6);
         // Offsets as large as the jitter: 4 an update, 30 is passed with the eighth; then 5 an update.
-        let small = |poll: &mut NtpdPoll, times: u32| (0..times).for_each(|n| poll.update(if n % 2 == 0 { 1e-5 } else { -1e-5 }));
+        let small = |poll: &mut NtpdPoll, times: u32| {
+            (0..times).for_each(|n| poll.update(if n % 2 == 0 { 1e-5 } else { -1e-5 }))
+        };
         small(&mut poll, 7);
         assert_eq!(poll.doublings(), 0);
         small(&mut poll, 1);
