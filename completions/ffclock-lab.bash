@@ -133,6 +133,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help__subcmd__probe,watch)
                 cmd="ffclock__lab__subcmd__help__subcmd__probe__subcmd__watch"
                 ;;
+            ffclock__lab__subcmd__help__subcmd__sim,campaign)
+                cmd="ffclock__lab__subcmd__help__subcmd__sim__subcmd__campaign"
+                ;;
             ffclock__lab__subcmd__help__subcmd__sim,goals)
                 cmd="ffclock__lab__subcmd__help__subcmd__sim__subcmd__goals"
                 ;;
@@ -214,6 +217,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__probe__subcmd__help,watch)
                 cmd="ffclock__lab__subcmd__probe__subcmd__help__subcmd__watch"
                 ;;
+            ffclock__lab__subcmd__sim,campaign)
+                cmd="ffclock__lab__subcmd__sim__subcmd__campaign"
+                ;;
             ffclock__lab__subcmd__sim,goals)
                 cmd="ffclock__lab__subcmd__sim__subcmd__goals"
                 ;;
@@ -231,6 +237,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__sim,sweep)
                 cmd="ffclock__lab__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__lab__subcmd__sim__subcmd__help,campaign)
+                cmd="ffclock__lab__subcmd__sim__subcmd__help__subcmd__campaign"
                 ;;
             ffclock__lab__subcmd__sim__subcmd__help,goals)
                 cmd="ffclock__lab__subcmd__sim__subcmd__help__subcmd__goals"
@@ -949,8 +958,22 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__sim)
-            opts="list run past sweep goals"
+            opts="list run past sweep goals campaign"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__sim__subcmd__campaign)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1637,12 +1660,42 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__sim)
-            opts="-h --page --json --help list run past sweep goals help"
+            opts="-h --page --json --help list run past sweep goals campaign help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__sim__subcmd__campaign)
+            opts="-h --seeds --jobs --show --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seeds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --show)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1693,8 +1746,22 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__sim__subcmd__help)
-            opts="list run past sweep goals help"
+            opts="list run past sweep goals campaign help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__sim__subcmd__help__subcmd__campaign)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
