@@ -148,6 +148,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help__subcmd__probe,watch)
                 cmd="ffclock__lab__subcmd__help__subcmd__probe__subcmd__watch"
                 ;;
+            ffclock__lab__subcmd__help__subcmd__sim,campaign)
+                cmd="ffclock__lab__subcmd__help__subcmd__sim__subcmd__campaign"
+                ;;
             ffclock__lab__subcmd__help__subcmd__sim,goals)
                 cmd="ffclock__lab__subcmd__help__subcmd__sim__subcmd__goals"
                 ;;
@@ -229,6 +232,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__probe__subcmd__help,watch)
                 cmd="ffclock__lab__subcmd__probe__subcmd__help__subcmd__watch"
                 ;;
+            ffclock__lab__subcmd__sim,campaign)
+                cmd="ffclock__lab__subcmd__sim__subcmd__campaign"
+                ;;
             ffclock__lab__subcmd__sim,goals)
                 cmd="ffclock__lab__subcmd__sim__subcmd__goals"
                 ;;
@@ -246,6 +252,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__sim,sweep)
                 cmd="ffclock__lab__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__lab__subcmd__sim__subcmd__help,campaign)
+                cmd="ffclock__lab__subcmd__sim__subcmd__help__subcmd__campaign"
                 ;;
             ffclock__lab__subcmd__sim__subcmd__help,goals)
                 cmd="ffclock__lab__subcmd__sim__subcmd__help__subcmd__goals"
@@ -1082,8 +1091,22 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__sim)
-            opts="list run past sweep goals"
+            opts="list run past sweep goals campaign"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__sim__subcmd__campaign)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1770,12 +1793,42 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__sim)
-            opts="-h --page --json --help list run past sweep goals help"
+            opts="-h --page --json --help list run past sweep goals campaign help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__sim__subcmd__campaign)
+            opts="-h --seeds --jobs --show --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seeds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --show)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1826,8 +1879,22 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__sim__subcmd__help)
-            opts="list run past sweep goals help"
+            opts="list run past sweep goals campaign help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__sim__subcmd__help__subcmd__campaign)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

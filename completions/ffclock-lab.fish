@@ -59,15 +59,16 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l pytho
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "list" -d 'Name the built-in scenarios'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "run" -d 'Run one scenario once'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "sweep" -d 'Run one scenario with many seeds'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -f -a "list" -d 'Name the built-in scenarios'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -f -a "run" -d 'Run one scenario once'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -f -a "sweep" -d 'Run one scenario with many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -f -a "campaign" -d 'Judge the strict bound in worlds of chance in which a minority of the servers lies'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals campaign help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -97,11 +98,18 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from campaign" -l seeds -d 'The seeds, first and last, such as `1..100`' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from campaign" -l jobs -d 'How many worlds at a time [default: as many as there are processors]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from campaign" -l show -d 'Print the world of this seed as a scenario, and do nothing else' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from campaign" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from campaign" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from campaign" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "campaign" -d 'Judge the strict bound in worlds of chance in which a minority of the servers lies'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l json -d 'Answer in JSON, one object a line'
@@ -419,6 +427,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "campaign" -d 'Judge the strict bound in worlds of chance in which a minority of the servers lies'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks made from each counter and each kind of packet stamp, on the same packets'

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ffclock.paper.__main__ import main
+from ffclock.paper.__main__ import main, of_one_server
 from ffclock.paper.comparison import compare, table
 from ffclock.paper.findings import Figure, Finding
 from ffclock.paper.lan import settling_s
+from ffclock.paper.wan import in_window
 from ffclock.paper.worlds import Laboratory, World
 from ffclock.program import Program
 from ffclock.runs import Samples
@@ -43,6 +44,16 @@ def test_the_table_has_medians_ratios_and_the_best_in_bold() -> None:
     assert rows[0] == ("quiet", "**2 µs", "-", "4 µs", "1 µs", "0.50", "2.00")
     assert rows[1] == ("loud", "8 µs", "-", "**4 µs", "1 µs", "2.00", "8.00")
     assert rows[2] == ("geometric mean", "", "", "", "", "1.00", "4.00")
+
+
+def test_the_table_is_of_worlds_without_a_list_of_servers() -> None:
+    assert of_one_server([{"name": "lan-16", "servers": 0}, {"name": "three-servers", "servers": 3}]) == ["lan-16"]
+
+
+def test_a_window_of_a_clock_is_found_by_name() -> None:
+    windows = [{"name": "", "iqr": 1e-6}, {"name": "near", "iqr": 2e-6}]
+    answer = {"clocks": [{"name": "ntpd", "windows": []}, {"name": "joint", "windows": windows}]}
+    assert in_window(answer, "joint", "near", "iqr") == pytest.approx(2e-6)
 
 
 def test_without_an_oracle_there_is_no_column_of_it() -> None:

@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import missing
 
@@ -71,6 +71,11 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def of_one_server(listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The scenarios of the table: those without a list of servers, in which other clocks run and no oracle."""
+    return [line["name"] for line in listed if line["servers"] == 0]
+
+
 def _plan(options: argparse.Namespace) -> Plan:
     from ..program import Program, ProgramError  # noqa: PLC0415
     from .making import Plan  # noqa: PLC0415
@@ -79,7 +84,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     program = Program.find(options.ffclock_lab)
     if not options.scenarios.is_dir():
         raise ProgramError(f"{options.scenarios}: no such directory; name the one that has the paper's scenarios with --scenarios DIR")
-    listed = [] if options.no_table else options.table_scenarios or [line["name"] for line in program.json(["sim", "list"])]
+    listed = [] if options.no_table else options.table_scenarios or of_one_server(program.json(["sim", "list"]))
     figures = options.only or range(_FIRST, _LAST + 1)
     lab = Laboratory(program, options.scenarios, options.seed)
     return Plan(lab, figures, listed, range(1, options.table_seeds + 1), max(options.jobs, 1))

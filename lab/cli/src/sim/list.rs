@@ -17,6 +17,8 @@ struct ScenarioRow<'a> {
     about: &'a str,
     duration_s: f64,
     poll_s: f64,
+    /// Of its `[[server]]`.
+    servers: usize,
     checks: usize,
 }
 
@@ -29,6 +31,7 @@ pub(super) fn run(global: &GlobalOptions, _: &Args) -> Result<(), Failure> {
             about: &scenario.about,
             duration_s: scenario.duration.seconds(),
             poll_s: scenario.poll.seconds(),
+            servers: scenario.servers.len(),
             checks: scenario.checks.len(),
         };
         global.answer(&line, || format!("{name:longest$}  {}\n", line.about))?;

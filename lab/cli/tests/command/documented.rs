@@ -32,10 +32,11 @@ fn every_field_of_the_json_is_described() {
     let text = "extends = \"lan-16\"\nabout = \"x\"\nduration = \"30 min\"\nfrom = \"0 s\"\n[checks]\n\"x\" = \"classic.max < 1 s\"\n";
     std::fs::write(&world, text).unwrap();
     std::fs::write(&stamps, "17@0\n").unwrap();
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 10] = [
         &["sim", "list"],
         &["sim", "run", &world, "--trace", &trace, "--oracle"],
         &["sim", "sweep", &world, "--seeds", "1", "--without", "directions"],
+        &["sim", "campaign", "--seeds", "1..2"],
         &["replay", &trace, "--smooth"],
         &["replay", &trace, "--smooth", "--stamps", &stamps],
         &["theta", "simulate", "--n", "4", "--f", "1", "--rounds", "50", "--log", &log],

@@ -51,7 +51,7 @@ impl PollPlan {
         self.times.most(self.nominal * (counter - begin))
     }
 
-    /// The world sends a request to this server, which the daemon asks at so many doublings.
+    /// The world sends a request to this server, which the daemon asks at this number of doublings.
     pub(crate) fn sent(&mut self, server: usize, counter: Counter, doublings: u32) {
         let Some((last, is_asked)) = self.asked.get_mut(server) else { return };
         let wait = Span::from_units(self.times.poll.units() * (1 << doublings) - self.times.poll.units() / 2);
@@ -102,7 +102,7 @@ impl NtpdPoll {
         (self.most > 0).then(|| libm::exp2(f64::from(self.shortest) + f64::from(self.doublings)))
     }
 
-    /// At most so many doublings from now on.
+    /// At most this number of doublings from now on.
     pub(crate) fn limit(&mut self, most: u32) {
         (self.most, self.doublings) = (most, self.doublings.min(most));
     }
@@ -157,13 +157,13 @@ impl ChronyPoll {
         self.doublings
     }
 
-    /// At most so many doublings from now on.
+    /// At most this number of doublings from now on.
     pub(crate) fn limit(&mut self, most: u32) {
         (self.most, self.doublings) = (most, self.doublings.min(most));
     }
 
     /// A sample came that was `error` from the line before it [s], over a path that leaves it `distance` [s] uncertain;
-    /// the line now rests on so many samples.
+    /// the line now rests on this number of samples.
     pub(crate) fn update(&mut self, error: f64, distance: f64, samples: usize) {
         let adjustment = if error > distance {
             -libm::log2(error / distance)

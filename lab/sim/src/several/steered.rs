@@ -26,7 +26,7 @@ pub(crate) trait ManyServo: Clone {
     /// How many times the world's poll is doubled for this server.
     fn doublings(&self, server: usize) -> u32;
 
-    /// At most so many doublings from now on.
+    /// At most this number of doublings from now on.
     fn limit_doublings(&mut self, most: u32);
 }
 
