@@ -9,7 +9,8 @@ pub(super) fn samples_csv(run: &LiveRun) -> String {
     for s in &run.samples {
         let status = s.status.name();
         let rate = s.rate_error_ppm.map_or(String::new(), |ppm| format!("{ppm:.6}"));
-        let spans = [s.error_s, s.bound_s, s.bound_strict_s, s.uncertainty_s, s.noise_s].map(|span| format!("{span:.12}"));
+        let spans =
+            [s.error_s, s.bound_s, s.bound_strict_s, s.uncertainty_s, s.noise_s].map(|span| format!("{span:.12}"));
         let _ = writeln!(text, "{:.4},{},{status},{rate}", s.t_s, spans.join(","));
     }
     text

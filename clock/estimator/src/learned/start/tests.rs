@@ -36,7 +36,13 @@ fn start(servers: usize, rate: f64, queueing: &[[f64; 2]]) -> Start {
             start.begin(&first(200.0), &measurements, 0.0);
         } else {
             let server = number % servers;
-            start.take(&BankExchange { server, interval: 2.0, measurements, evident: Evident::All });
+            start.take(&BankExchange {
+                server,
+                interval: 2.0,
+                measurements,
+                evident: Evident::All,
+                holds_floors: false,
+            });
         }
     }
     start
@@ -128,7 +134,13 @@ fn where_the_frame_went_does_not_matter() {
         if number == 0 {
             moved.begin(&first(200.0), &measurements, 0.0);
         } else {
-            moved.take(&BankExchange { server: 0, interval: 2.0, measurements, evident: Evident::All });
+            moved.take(&BankExchange {
+                server: 0,
+                interval: 2.0,
+                measurements,
+                evident: Evident::All,
+                holds_floors: false,
+            });
         }
         moved.note_step(7.0);
         origin += 7.0;
@@ -151,7 +163,13 @@ fn a_second_server_makes_the_rate_better_known() {
         if number == 0 {
             one.begin(&first(200.0), &measurements, 0.0);
         } else {
-            one.take(&BankExchange { server: 0, interval: 4.0, measurements, evident: Evident::All });
+            one.take(&BankExchange {
+                server: 0,
+                interval: 4.0,
+                measurements,
+                evident: Evident::All,
+                holds_floors: false,
+            });
         }
     }
     let one = one.belief().expect("a start");
@@ -177,7 +195,7 @@ fn a_start_is_over_after_its_exchanges_or_when_an_oscillator_may_have_wandered()
     rare.begin(&first(200.0), &packets(0.0, 20.0, [1.0, 1.0]), 0.0);
     assert!(rare.belief().is_some());
     let measurements = packets(8_192.0, 20.0, [1.0, 1.0]);
-    rare.take(&BankExchange { server: 0, interval: 8_192.0, measurements, evident: Evident::All });
+    rare.take(&BankExchange { server: 0, interval: 8_192.0, measurements, evident: Evident::All, holds_floors: false });
     assert!(rare.belief().is_none());
 }
 
