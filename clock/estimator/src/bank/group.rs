@@ -84,6 +84,28 @@ impl Begin {
     }
 }
 
+/// What is known of the rate, theta and the floors by other means than a member's own updates.
+#[derive(Clone, Debug)]
+pub struct AdoptedState {
+    pub x: [f64; states(MOST_SERVERS)],
+    pub p: [[f64; states(MOST_SERVERS)]; states(MOST_SERVERS)],
+    /// Over how long the rate is the mean, s.
+    pub elapsed: f64,
+}
+
+impl AdoptedState {
+    /// Nothing yet.
+    pub fn new(elapsed: f64) -> Self {
+        AdoptedState { x: [0.0; states(MOST_SERVERS)], p: [[0.0; states(MOST_SERVERS)]; states(MOST_SERVERS)], elapsed }
+    }
+
+    /// Whether every number is one.
+    pub fn is_sound(&self) -> bool {
+        let sum = self.x.iter().chain(self.p.iter().flatten()).sum::<f64>();
+        sum.is_finite() && self.p[THETA][THETA] > 0.0
+    }
+}
+
 /// A packet's place in the state.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
@@ -207,6 +229,23 @@ impl Group {
         (self.p[CYCLE][CYCLE], self.p[QUADRATURE][QUADRATURE]) = (model.amplitude, model.amplitude);
         self.p[FREQUENCY][FREQUENCY] = model.frequency_spread;
         self.begin_time(begin);
+    }
+
+    /// Takes over what is known by other means, and keeps the score. The sum of the rate and of the cycle is known,
+    /// and nothing of how they share it.
+    pub fn adopt(&mut self, belief: &AdoptedState, model: &Model) {
+        for ((x, row), (value, cells)) in self.x.iter_mut().zip(self.p.rows_mut()).zip(belief.x.iter().zip(&belief.p)) {
+            *x = Lanes::all(*value);
+            row.iter_mut().zip(cells).for_each(|(cell, value)| *cell = Lanes::all(*value));
+        }
+        self.x[FREQUENCY] = model.log_frequency;
+        self.p[FREQUENCY][FREQUENCY] = model.frequency_spread;
+        for part in [CYCLE, QUADRATURE] {
+            self.p[part][part] = model.amplitude;
+        }
+        self.p[RATE][RATE] += model.amplitude;
+        (self.p[RATE][CYCLE], self.p[CYCLE][RATE]) = (-model.amplitude, -model.amplitude);
+        self.add_noise(belief.elapsed, model);
     }
 
     /// Forgets the time and a server's floors, and keeps what is known of the oscillator.

@@ -35,6 +35,7 @@ impl Filter {
         self.paths.iter_mut().for_each(|path| path.silence += point.x.max(0.0));
         let exchange = self.exchange(input, &point);
         let mut is_explained = self.filter(exchange);
+        self.continue_start(input, &exchange);
         if let Some(step) = self.reinitialise(input, &now.frame) {
             now.difference.exclude(step);
             is_explained = true;
@@ -70,6 +71,7 @@ impl Filter {
         self.bank.restart(&begin, &self.set);
         self.paths.iter_mut().for_each(|path| path.learning.restart());
         self.begin_paths(input.server);
+        self.begin_start(input, &begin, &frame);
         let blend = self.bank.blend(&self.set, 1.0, 1.0);
         let now = Now {
             frame,
@@ -94,6 +96,7 @@ impl Filter {
         let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
         self.bank.restart(&begin, &self.set);
         self.begin_paths(input.server);
+        self.begin_start(input, &begin, &now.frame);
         now.difference = DifferenceRate::begin(rate);
         (now.past, now.astray, now.outside) = (1, 0, 0);
         self.conclude(input, now, events);
@@ -119,6 +122,30 @@ impl Filter {
         self.ahead = 0.0;
         self.revisions.began = true;
         self.recent.clear();
+        self.start.end();
+    }
+
+    /// The first exchange of all is taken as far as it goes.
+    fn begin_start(&mut self, input: &Input<'_>, begin: &Begin, frame: &Frame) {
+        let measurements = measurements(&frame.place(input.exchange));
+        self.start.begin(begin, &measurements, self.paths[input.server].half_asymmetry);
+        self.adopt_start();
+    }
+
+    /// The first exchanges are taken together each time, as long as that is better than the bank one by one.
+    fn continue_start(&mut self, input: &Input<'_>, exchange: &BankExchange) {
+        if input.evident == Evident::All {
+            self.start.take(exchange);
+        } else {
+            self.start.end();
+        }
+        self.adopt_start();
+    }
+
+    fn adopt_start(&mut self) {
+        if let Some(belief) = self.start.belief() {
+            self.bank.adopt(&belief, &self.set);
+        }
     }
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
@@ -217,6 +244,7 @@ impl Filter {
     }
 
     fn revise(&mut self, server: usize, revision: &Revision) {
+        self.start.end();
         let Filter { bank, set, paths, recent, .. } = self;
         let densities = |server: usize| paths[server].learning.densities();
         recent.replay(revision, bank, Filtering { densities: &densities, set });
@@ -273,6 +301,7 @@ impl Filter {
             return 0.0;
         }
         path.reinitialisation.interrupt();
+        self.start.end();
         self.bank.for_groups(|group| {
             let [forward, backward] = floors_of(server);
             group.x[THETA] += Lanes::all(step);
@@ -335,6 +364,7 @@ impl Filter {
         let moved = moved.y_step / MICRO;
         self.bank.for_groups(|group| group.follow(moved));
         self.recent.note_step(moved);
+        self.start.note_step(moved);
         self.paths[input.server].reinitialisation.note_step(moved);
         now.blend.theta -= moved;
         self.now = Some(now);

@@ -104,6 +104,7 @@ impl Filter {
     pub fn leave(&mut self, server: usize) {
         self.paths[server].leave();
         self.recent.clear();
+        self.start.end();
     }
 
     /// The sum of both floors of a server, s.

@@ -13,7 +13,7 @@ pub enum Tag {
     Unknowable,
     /// The server's claim about itself does not hold, so a bound may miss the truth.
     LyingServer,
-    /// The clock is judged from its first exchange on, in the windows `burst` and `minutes`.
+    /// The clock is judged from its first exchange on, in the windows `soon`, `burst` and `minutes`.
     StartUp,
     /// The route changes by the same length both ways.
     RouteBothWays,
@@ -62,7 +62,7 @@ impl Tag {
     /// The windows that the goals for such scenarios look at.
     pub const fn windows(self) -> &'static [&'static str] {
         match self {
-            Tag::StartUp => &["burst", "minutes"],
+            Tag::StartUp => &["soon", "burst", "minutes"],
             Tag::WrongServer => &["around"],
             Tag::Outage2h => &["before", "end", "recovered"],
             _ => &[],

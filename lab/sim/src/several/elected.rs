@@ -71,15 +71,13 @@ impl Elected {
     }
 
     fn ballots(&self, counter: Counter) -> Vec<ServerClock> {
-        let asked = || self.electors.iter().enumerate().filter(|(_, elector)| elector.is_asked);
-        let is_alone = asked().filter(|(_, elector)| elector.estimate().is_some()).count() < 2;
+        let asked = self.electors.iter().enumerate().filter(|(_, elector)| elector.is_asked);
         let ballot = |(server, elector): (usize, &Elector)| {
-            let own = &elector.estimator;
-            let claimed = if is_alone { own.proven(counter) } else { own.claimed(counter) }?;
-            let now = elector.estimate()?.carried_to(counter);
-            Some(ServerClock { server, now, claimed, is_trusted: false, is_preferred: false })
+            let (estimate, proven) = (elector.estimate()?, elector.estimator.proven(counter)?);
+            let now = estimate.carried_to(counter);
+            Some(ServerClock { server, now, proven, is_trusted: false, is_preferred: false })
         };
-        asked().filter_map(ballot).collect()
+        asked.filter_map(ballot).collect()
     }
 
     /// Lets the servers vote, and publishes what follows.
@@ -99,7 +97,7 @@ impl Elected {
     /// Counts the votes; the ballots that may be followed.
     fn count(&mut self, ballots: &[ServerClock], counter: Counter) -> Vec<ServerClock> {
         let voters: Vec<ServerClock> = ballots.iter().copied().filter(ServerClock::has_vote).collect();
-        let intervals: Vec<ProvenInterval> = voters.iter().map(|voter| voter.claimed).collect();
+        let intervals: Vec<ProvenInterval> = voters.iter().map(|voter| voter.proven).collect();
         let unheard = if voters.is_empty() { 0 } else { self.unheard(counter) };
         let verdict = beliefs(&intervals, unheard).filter(|_| !self.may_yet_turn(unheard, counter));
         let verdict = verdict.unwrap_or_else(|| vec![Belief::Undecided; voters.len()]);
