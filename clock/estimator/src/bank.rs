@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use density::Tabulated;
 use ffclock_units::Direction;
 use grid::Cavity;
-use group::{Begin, Belief, Evident, Group, GroupPrediction, Packet, Seed, THETA, floors_of, states};
+use group::{AdoptedState, Begin, Evident, Group, GroupPrediction, Packet, Seed, THETA, floors_of, states};
 use lanes::{LANES, Lanes};
 use measurement::Measurement;
 use model::{GROUPS, Model};
@@ -167,7 +167,7 @@ impl Bank {
     }
 
     /// All members take over a belief, and keep their scores.
-    pub fn adopt(&mut self, belief: &Belief, set: &ModelSet) {
+    pub fn adopt(&mut self, belief: &AdoptedState, set: &ModelSet) {
         for family in &mut self.groups {
             family.iter_mut().zip(&set.models).for_each(|(group, model)| group.adopt(belief, model));
         }

@@ -272,6 +272,7 @@ mod tests {
             bound_s: 1e-4,
             bound_strict_s: 2e-4,
             uncertainty_s: 1e-6,
+            noise_s: 1e-7,
             contained: error_s.abs() <= 1e-4,
             contained_strict: error_s.abs() <= 2e-4,
             status: Status::Synchronised,

@@ -86,17 +86,17 @@ impl Begin {
 
 /// What is known of the rate, theta and the floors by other means than a member's own updates.
 #[derive(Clone, Debug)]
-pub struct Belief {
+pub struct AdoptedState {
     pub x: [f64; states(MOST_SERVERS)],
     pub p: [[f64; states(MOST_SERVERS)]; states(MOST_SERVERS)],
     /// Over how long the rate is the mean, s.
     pub elapsed: f64,
 }
 
-impl Belief {
+impl AdoptedState {
     /// Nothing yet.
     pub fn new(elapsed: f64) -> Self {
-        Belief { x: [0.0; states(MOST_SERVERS)], p: [[0.0; states(MOST_SERVERS)]; states(MOST_SERVERS)], elapsed }
+        AdoptedState { x: [0.0; states(MOST_SERVERS)], p: [[0.0; states(MOST_SERVERS)]; states(MOST_SERVERS)], elapsed }
     }
 
     /// Whether every number is one.
@@ -231,9 +231,9 @@ impl Group {
         self.begin_time(begin);
     }
 
-    /// Takes over what is known by other means, and keeps the score. It tells the sum of the rate and of the cycle, and
-    /// nothing of how they share it.
-    pub fn adopt(&mut self, belief: &Belief, model: &Model) {
+    /// Takes over what is known by other means, and keeps the score. The sum of the rate and of the cycle is known,
+    /// and nothing of how they share it.
+    pub fn adopt(&mut self, belief: &AdoptedState, model: &Model) {
         for ((x, row), (value, cells)) in self.x.iter_mut().zip(self.p.rows_mut()).zip(belief.x.iter().zip(&belief.p)) {
             *x = Lanes::all(*value);
             row.iter_mut().zip(cells).for_each(|(cell, value)| *cell = Lanes::all(*value));

@@ -12,7 +12,7 @@
 //! over e, r and the shapes give the moments. docs/algorithm/learned.md has the equations.
 
 use crate::bank::BankExchange;
-use crate::bank::group::{Begin, Belief, MOST_SERVERS, RATE, THETA, floors_of, states};
+use crate::bank::group::{AdoptedState, Begin, MOST_SERVERS, RATE, THETA, floors_of, states};
 use crate::bank::measurement::Measurement;
 use crate::tuning::learned::{
     EDGE_NODES, FARTHEST, GRAIN, RATE_NODES, RATE_STEP, START, START_SHAPES, UNLIKELY, USUAL_PART, USUAL_WALK,
@@ -121,7 +121,7 @@ impl Start {
     /// What all members believe after the exchanges so far; `None` once the start is over. It is over as soon as an
     /// ordinary oscillator may have wandered by more than the time is uncertain: a rate that is one number is no longer
     /// the truth then.
-    pub fn belief(&mut self) -> Option<Belief> {
+    pub fn belief(&mut self) -> Option<AdoptedState> {
         if self.is_over {
             return None;
         }
@@ -177,10 +177,10 @@ impl Start {
     }
 
     /// The moments of all unknowns: a sum over rates that lie close where it matters and reach far.
-    fn moments(&self) -> Moments {
+    fn moments(&self) -> StartMoments {
         let [peak, fine] = self.peak();
         let (top, [origin, _]) = self.given(peak);
-        let mut moments = Moments::about(origin, 1 + 2 * self.counts.len());
+        let mut moments = StartMoments::about(origin, 1 + 2 * self.counts.len());
         for (side, first) in [(1.0, 0), (-1.0, 1)] {
             for node in first..=RATE_NODES {
                 let place = side * RATE_STEP * f64::from(node);
@@ -196,9 +196,9 @@ impl Start {
 
     /// The state of the bank as sums of the unknowns. The floors of the server that the clock began with are equal but
     /// for its known asymmetry, which makes theta half the difference of its edges.
-    fn place(&self, moments: &Moments) -> Belief {
+    fn place(&self, moments: &StartMoments) -> AdoptedState {
         let [forward, backward] = [1 + 2 * self.begin.server, 2 + 2 * self.begin.server];
-        let mut belief = Belief::new(self.elapsed);
+        let mut belief = AdoptedState::new(self.elapsed);
         let mut rows = [[0.0; UNKNOWNS]; states(MOST_SERVERS)];
         rows[RATE][0] = 1.0;
         rows[THETA][0] = self.elapsed;
@@ -225,7 +225,7 @@ fn sign(way: Direction) -> f64 {
     }
 }
 
-/// The factors of the shapes for so many packets: each shape's prior, and what makes its likelihood one of the packets:
+/// The factors of the shapes for `count` packets: each shape's prior, and what makes its likelihood one of the packets:
 /// `gamma(n k) / (gamma(k)^n n^(n k))`, the scale being measured by the mean of the packets' queueing.
 fn factors(count: usize) -> [f64; START_SHAPES.len()] {
     let n = count as f64;
@@ -290,13 +290,14 @@ fn likelihood(product: f64, power: f64, factors: &[f64; START_SHAPES.len()]) -> 
     let mut shape = power;
     factors.iter().fold(0.0, |sum, factor| {
         let sum = sum + factor * shape;
-        shape *= shape * product;
+        let more = shape * product;
+        shape *= more;
         sum
     })
 }
 
 /// Weighted sums for the mean and the covariance of the unknowns.
-struct Moments {
+struct StartMoments {
     /// How many unknowns there are.
     count: usize,
     /// What means are measured from, so that squares stay small.
@@ -306,9 +307,9 @@ struct Moments {
     squares: [Unknowns; UNKNOWNS],
 }
 
-impl Moments {
+impl StartMoments {
     fn about(origin: Unknowns, count: usize) -> Self {
-        Moments { count, origin, weight: 0.0, sum: [0.0; UNKNOWNS], squares: [[0.0; UNKNOWNS]; UNKNOWNS] }
+        StartMoments { count, origin, weight: 0.0, sum: [0.0; UNKNOWNS], squares: [[0.0; UNKNOWNS]; UNKNOWNS] }
     }
 
     fn add(&mut self, weight: f64, means: &Unknowns, variances: &Unknowns) {
@@ -322,7 +323,7 @@ impl Moments {
     }
 
     /// Adds sums of the unknowns to the parts of a state.
-    fn carry(&self, rows: &[Unknowns; states(MOST_SERVERS)], belief: &mut Belief) {
+    fn carry(&self, rows: &[Unknowns; states(MOST_SERVERS)], belief: &mut AdoptedState) {
         let off = self.sum.map(|sum| sum / self.weight);
         let total = |row: &Unknowns, value: &dyn Fn(usize) -> f64| {
             row.iter().enumerate().take(self.count).map(|(part, row)| row * value(part)).sum::<f64>()

@@ -134,9 +134,9 @@ pub const DISPLACEMENT_TOLERANCE: f64 = 3.0;
 pub const STEP_MISMATCH: f64 = 0.02;
 
 /// The first exchanges of each server that are taken together, not one by one. Exchanges. Sweep: with 16 the median
-/// error on a LAN in the second minute is 0.61 us, with this 0.59; on a far path in the five minutes after 2 min 19.1 us
-/// with 16, with this 15.5, and the share within twice the uncertainty 88 % and 93 %. With 8 the later minutes on a host
-/// with noise are within it at 80 %, with this at 93 %.
+/// error on a LAN in the second minute is 0.61 us, with this 0.59; on a far path from 2 to 5 min 19.1 us with 16, with
+/// this 15.5, and the share within twice the uncertainty 88 % and 93 %. With 8 the same minutes on a host with noise
+/// are within it at 80 %, with this at 93 %.
 pub const START: usize = 12;
 
 /// The prior probabilities of queueing's shapes 1, 2, 4 and 8 then. Sweep: with exponentials alone 87 % of the readings
