@@ -34,7 +34,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "sim" -d 'Ru
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "counters" -d 'List and characterise the counters of this machine'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
-complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not state it or is wrong' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l from -d 'Begin the statistics this long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
@@ -420,7 +420,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'

@@ -323,12 +323,16 @@ pub(super) fn prepare_directory(path: &Path, daemons: &[DaemonPlan]) -> Result<P
     Ok(fs::canonicalize(path)?)
 }
 
-/// Each server has an address of its own: two names of one address are one server.
+/// Each server has an address of its own: two names of one address are one server. On loopback it is also this
+/// process's own, so that several demonstrations can run at the same time.
 fn server_address(network: WorkerNetwork, number: usize) -> String {
     match (network, number) {
         (WorkerNetwork::Own, 0) => link::SERVER_ADDRESS.to_owned(),
         (WorkerNetwork::Own, number) => format!("10.77.0.{}", 10 + number),
-        (WorkerNetwork::Shared, number) => format!("127.0.0.{}", 1 + number),
+        (WorkerNetwork::Shared, number) => {
+            let [.., high, low] = std::process::id().to_be_bytes();
+            format!("127.{high}.{low}.{}", 1 + number)
+        }
     }
 }
 
