@@ -292,6 +292,11 @@ impl Peer {
         self.estimator.proven(counter)
     }
 
+    /// The interval that its exchanges claim for the true time at `counter`.
+    pub(crate) fn claimed(&self, counter: Counter) -> Option<ProvenInterval> {
+        self.estimator.claimed(counter)
+    }
+
     /// The address in use.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.link.as_ref().map(Link::address)

@@ -139,6 +139,10 @@ impl Estimator for Chosen {
         self.get().proven(counter)
     }
 
+    fn claimed(&self, counter: Counter) -> Option<ProvenInterval> {
+        self.get().claimed(counter)
+    }
+
     fn summary(&self) -> Summary {
         self.get().summary()
     }

@@ -28,6 +28,11 @@ pub trait Estimator {
     /// until an exchange was accepted. It grows with the distance from the last exchange that was used.
     fn proven(&self, counter: Counter) -> Option<ProvenInterval>;
 
+    /// The interval that the server's exchanges claim for the true time at `counter`: the proven one or, while the
+    /// server contradicts its own past in one exchange after another, what these say. `None` as for `proven`. A vote
+    /// among several servers takes this one.
+    fn claimed(&self, counter: Counter) -> Option<ProvenInterval>;
+
     /// Figures for people and metrics.
     fn summary(&self) -> Summary;
 

@@ -385,11 +385,20 @@ impl Guard {
     /// The interval that is proven to hold the true time at `counter`; `None` before the first exchange. It is
     /// narrowest at the last exchange that was used.
     pub fn proven(&self, counter: Counter) -> Option<ProvenInterval> {
-        let now = self.now?;
-        let height = self.proof.height_around(now.frame.position(counter));
-        let end = |height: f64| now.frame.moment(counter, height);
-        let earliest = end(height.low - ROUNDING);
-        Some(ProvenInterval { earliest, latest: end(height.high + ROUNDING) })
+        let frame = self.now?.frame;
+        Some(times_at(counter, &frame, self.proof.height_around(frame.position(counter))))
+    }
+
+    /// What the server says of the true time at `counter`: what is proven or, where exchanges contradict that
+    /// persistently, what they say. `None` before the first exchange. Among several servers a vote decides which of
+    /// them to believe, so it must hear what each says now.
+    pub fn claimed(&self, counter: Counter) -> Option<ProvenInterval> {
+        let frame = self.now?.frame;
+        let x = frame.position(counter);
+        let proven = self.proof.height_around(x);
+        // A filter's suspicion opens a challenge, too, but contradicts nothing that is proven.
+        let claimed = self.challenge.claimed(x, self.proof.rates()).filter(|claimed| claimed.meet(proven).is_empty());
+        Some(times_at(counter, &frame, claimed.unwrap_or(proven)))
     }
 
     /// What is worth keeping across a restart, given the measured rate; one whose error exceeds `quality` is not good.
@@ -402,6 +411,12 @@ impl Guard {
         let memory = if measured.error <= quality { own } else { self.remembered.or(own) };
         memory.map(|memory| RateMemory { wander: self.assumptions.learned_wander(), ..memory })
     }
+}
+
+/// The times at `counter` that these heights stand for, rounded outwards.
+fn times_at(counter: Counter, frame: &Frame, height: Interval) -> ProvenInterval {
+    let [earliest, latest] = [height.low - ROUNDING, height.high + ROUNDING].map(|end| frame.moment(counter, end));
+    ProvenInterval { earliest, latest }
 }
 
 /// How far a clock of this height can be from the true one, which is within `proven`.

@@ -82,7 +82,7 @@ impl Host {
     fn voters(&self, counter: Counter) -> Vec<Voter> {
         let voter = |own: &Learned| {
             let Estimate { period, bound_growth: growth, .. } = own.estimate()?;
-            Some(Voter { interval: own.proven(counter)?, period, growth, is_trusted: false })
+            Some(Voter { interval: own.claimed(counter)?, period, growth, is_trusted: false })
         };
         self.own.iter().filter_map(voter).collect()
     }

@@ -184,6 +184,29 @@ fn a_server_that_lies_for_five_minutes_is_not_followed() {
     }
 }
 
+/// Among several servers the vote hears what a server says now: with the second exchange that contradicts, not after
+/// `step_patience`. A single one may be a stray packet.
+#[test]
+fn a_server_that_contradicts_itself_claims_its_new_time() {
+    let mut lab = settled(23);
+    let claimed = |lab: &Lab| lab.classic.claimed(lab.world.counter()).expect("the server was heard");
+    let proven = |lab: &Lab| lab.classic.proven(lab.world.counter()).expect("the server was heard");
+    lab.world.lie = 50e-3;
+    for contradictions in 1..=3 {
+        lab.world.advance(lab.world.time() + 16.0);
+        assert_eq!(lab.poll().verdict, Verdict::Contradiction);
+        let truth = lab.world.moment(lab.world.time());
+        assert!(proven(&lab).contains(truth));
+        let says = if contradictions < 2 { truth } else { truth + Span::from_millis(50) };
+        assert!(claimed(&lab).contains(says), "after {contradictions}: {says:?} in {:?}", claimed(&lab));
+        assert_eq!(claimed(&lab) == proven(&lab), contradictions < 2);
+    }
+    lab.world.lie = 0.0;
+    lab.world.advance(lab.world.time() + 16.0);
+    lab.poll();
+    assert_eq!(claimed(&lab), proven(&lab));
+}
+
 /// A lie within what the server itself claims as its error is no contradiction, but it is no sane correction either.
 #[test]
 fn a_lie_within_the_claimed_error_is_not_followed_either() {

@@ -172,7 +172,7 @@ impl Election {
             let result = self.result.as_ref();
             let belief =
                 result.and_then(|result| result.beliefs.get(position)).map_or(BeliefReport::Undecided, reported);
-            let gap = result.map(|result| result.believed.gap(&voter.proven));
+            let gap = result.map(|result| result.believed.gap(&voter.claimed));
             if let Some(place) = self.standings.get_mut(voter.server) {
                 *place = Standing { belief, misses: gap.filter(|gap| *gap > Span::ZERO), is_suspect: false };
             }
@@ -296,11 +296,14 @@ impl Keeper<'_> {
         };
         let servers: Vec<usize> = (0..self.peers.len()).filter(electable).collect();
         let peers = || servers.iter().filter_map(|server| Some((*server, self.peers.get(*server)?)));
+        // A server that contradicts itself is judged by its past, where there is no other.
+        let is_alone = peers().filter(|(_, peer)| peer.estimate().is_some()).count() < 2;
         let candidate = |(server, peer): (usize, &Peer)| {
-            let (estimate, proven) = (peer.estimate()?, peer.proven(counter)?);
+            let claimed = if is_alone { peer.proven(counter) } else { peer.claimed(counter) }?;
+            let estimate = peer.estimate()?;
             let vote = &peer.config().vote;
             let now = estimate.carried_to(counter);
-            Some(ServerClock { server, now, proven, is_trusted: vote.trust, is_preferred: vote.prefer })
+            Some(ServerClock { server, now, claimed, is_trusted: vote.trust, is_preferred: vote.prefer })
         };
         let silent = |trust: bool| {
             let is_silent = |peer: &Peer| peer.may_answer() && peer.proven(counter).is_none();

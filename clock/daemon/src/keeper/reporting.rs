@@ -53,7 +53,7 @@ impl Keeper<'_> {
                 report.offset_s = published.map(|published| (own.time - published).as_seconds());
             }
             self.report_vote(server, &mut report);
-            let ends = peer.proven(counter).zip(published);
+            let ends = peer.claimed(counter).zip(published);
             report.vote.proven_s = ends.map(|(proven, published)| {
                 ((proven.earliest - published).as_seconds(), (proven.latest - published).as_seconds())
             });

@@ -40,6 +40,10 @@ impl Estimator for Classic {
         self.guarded.guard.proven(counter)
     }
 
+    fn claimed(&self, counter: Counter) -> Option<ProvenInterval> {
+        self.guarded.guard.claimed(counter)
+    }
+
     fn summary(&self) -> Summary {
         self.guarded.summary()
     }

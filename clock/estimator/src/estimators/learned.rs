@@ -205,6 +205,10 @@ impl Estimator for Learned {
         self.guarded.guard.proven(counter)
     }
 
+    fn claimed(&self, counter: Counter) -> Option<ProvenInterval> {
+        self.guarded.guard.claimed(counter)
+    }
+
     fn summary(&self) -> Summary {
         let shifts = self.filter.shifts();
         let common = self.guarded.summary();

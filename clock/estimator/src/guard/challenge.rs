@@ -8,7 +8,9 @@
 use super::proof::alone;
 use crate::frame::{Move, Point};
 use crate::interval::Interval;
-use crate::tuning::guard::{HOPELESS, HOPELESS_WHILE_YOUNG, SUPPORTERS, SUPPORTERS_AGAINST_YOUNG, YOUNG};
+use crate::tuning::guard::{
+    CLAIMED_AGAIN, HOPELESS, HOPELESS_WHILE_YOUNG, SUPPORTERS, SUPPORTERS_AGAINST_YOUNG, YOUNG,
+};
 use ffclock_units::{Counter, Exchange};
 
 /// What a contradiction led to.
@@ -57,6 +59,13 @@ impl Challenge {
     /// Whether the server contradicts itself at present.
     pub fn is_open(&self) -> bool {
         self.in_a_row > 0
+    }
+
+    /// What the server says of the height at `x`, not before its last exchange, since it contradicts itself. `None`
+    /// where one exchange alone contradicts, which may be a stray packet.
+    pub fn claimed(&self, x: f64, rates: Interval) -> Option<Interval> {
+        let last = self.candidate.filter(|_| self.in_a_row >= CLAIMED_AGAIN)?;
+        Some(last.height.carried((x - last.x).max(0.0), rates))
     }
 
     /// The past was confirmed.

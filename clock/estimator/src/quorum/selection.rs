@@ -14,8 +14,8 @@ pub struct ServerClock {
     pub server: usize,
     /// Its estimate, carried to the present counter reading.
     pub now: Estimate,
-    /// The interval that its exchanges prove for the true time at that reading.
-    pub proven: ProvenInterval,
+    /// The interval that its exchanges claim for the true time at that reading.
+    pub claimed: ProvenInterval,
     /// Whether trusted servers decide before all others, and this is one of them.
     pub is_trusted: bool,
     /// Whether it is published before others that are believed.
@@ -30,8 +30,8 @@ impl ServerClock {
 
     /// Its part in the vote.
     pub fn voter(&self) -> Voter {
-        let ServerClock { now, proven, is_trusted, .. } = *self;
-        Voter { interval: proven, period: now.period, growth: now.bound_growth, is_trusted }
+        let ServerClock { now, claimed, is_trusted, .. } = *self;
+        Voter { interval: claimed, period: now.period, growth: now.bound_growth, is_trusted }
     }
 }
 
@@ -41,9 +41,10 @@ impl ServerClock {
 /// and no part of it is known to be common to two readings.
 pub fn without_majority(agreed: &Estimate, candidates: &[ServerClock]) -> Estimate {
     let mut held = Estimate { status: Status::Holdover, ..*agreed };
-    for ServerClock { now, .. } in candidates {
+    for ServerClock { now, claimed, .. } in candidates {
         let apart = Bound::of(now.time - agreed.time);
-        held.bound = held.bound.max(apart + now.bound);
+        let claim = Bound::of(claimed.earliest - agreed.time).max(Bound::of(claimed.latest - agreed.time));
+        held.bound = held.bound.max(apart + now.bound).max(claim);
         held.bound_growth = held.bound_growth.max(growth_beside(agreed.period, now.period, now.bound_growth));
         let difference = growth_beside(agreed.difference_period, now.difference_period, now.difference_bound);
         held.difference_bound = held.difference_bound.max(difference);
@@ -101,7 +102,7 @@ mod tests {
     }
 
     fn of(server: usize, now: Estimate) -> ServerClock {
-        ServerClock { server, now, proven: within_bound(&now), is_trusted: false, is_preferred: false }
+        ServerClock { server, now, claimed: within_bound(&now), is_trusted: false, is_preferred: false }
     }
 
     fn within_bound(now: &Estimate) -> ProvenInterval {

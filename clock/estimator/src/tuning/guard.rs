@@ -14,6 +14,10 @@ pub const COARSENESS: f64 = 2e-6;
 /// was wrong. Sweep.
 pub const STRAYS: u32 = 8;
 
+/// This many exchanges in a row that contradict are no stray packet: the server says another time now, and votes with
+/// it. The least that is more than one.
+pub const CLAIMED_AGAIN: u64 = 2;
+
 /// Exchanges that support a new time of the server against an established past, and against a young one, which they
 /// must also outnumber. Sweep: a quarter of an hour decides as well (`step_patience`).
 pub const SUPPORTERS: u64 = 8;

@@ -104,7 +104,7 @@ impl<E: Estimator> Elected<E> {
             let now = elector.estimate()?.carried_to(counter);
             Some(ServerClock { server, now, claimed, is_trusted: false, is_preferred: false })
         };
-        asked.filter_map(ballot).collect()
+        asked().filter_map(ballot).collect()
     }
 
     /// Lets the servers vote, and publishes what follows.
@@ -124,7 +124,7 @@ impl<E: Estimator> Elected<E> {
     /// Counts the votes; the ballots that may be followed.
     fn count(&mut self, ballots: &[ServerClock], counter: Counter) -> Vec<ServerClock> {
         let voters: Vec<ServerClock> = ballots.iter().copied().filter(ServerClock::has_vote).collect();
-        let intervals: Vec<ProvenInterval> = voters.iter().map(|voter| voter.proven).collect();
+        let intervals: Vec<ProvenInterval> = voters.iter().map(|voter| voter.claimed).collect();
         let unheard = if voters.is_empty() { 0 } else { self.unheard(counter) };
         let verdict = beliefs(&intervals, unheard).filter(|_| !self.may_yet_turn(unheard, counter));
         let verdict = verdict.unwrap_or_else(|| vec![Belief::Undecided; voters.len()]);
