@@ -73,7 +73,7 @@ fn render(report: &StatusReport) -> String {
         }
         None => text += &field("Clock", &format!("no estimate yet{}", followed(report))),
     }
-    if let Some(keep) = report.keep_uncertainty_s {
+    if let Some(keep) = report.keep_noise_s {
         text += &field("Polls", &format!("chosen to keep an uncertainty of {} by noise", text::span(keep)));
     }
     let counter = &report.counter;

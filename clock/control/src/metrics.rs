@@ -76,7 +76,7 @@ families! {
     RATE = "ffclock_rate_ppm": Gauge in "ppm", "Long-term rate of the counter against its nominal frequency.";
     RATE_BOUND = "ffclock_rate_bound_ppm": Gauge in "ppm", "Largest error of the long-term rate.";
     COUNTER_EPOCH = "ffclock_counter_epoch": Gauge, "Number of the counter's present epoch.";
-    KEEP_UNCERTAINTY = "ffclock_keep_uncertainty_seconds": Gauge in "seconds",
+    KEEP_NOISE = "ffclock_keep_noise_seconds": Gauge in "seconds",
         "The uncertainty by noise that polls are chosen to keep.";
     UPTIME = "ffclock_uptime_seconds": Gauge in "seconds", "Time since the daemon started.";
     SOURCE_SELECTED = "ffclock_source_selected": Gauge, "Whether this source is published.";

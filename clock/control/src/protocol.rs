@@ -74,7 +74,7 @@ pub struct StatusReport {
     pub clock: Option<ClockReport>,
     /// The uncertainty by noise that polls are chosen to keep [s]; absent where every server has a fixed poll.
     #[serde(default)]
-    pub keep_uncertainty_s: Option<f64>,
+    pub keep_noise_s: Option<f64>,
     /// The address of the server whose clock is published.
     pub selected: Option<String>,
     /// Whether a majority of the servers agrees; absent from daemons before 0.2.

@@ -58,7 +58,7 @@ fn whole_report() -> StatusReport {
             tai_offset_s: 37,
             leap: Some((0, 1)),
         }),
-        keep_uncertainty_s: Some(2e-6),
+        keep_noise_s: Some(2e-6),
         selected: Some("a".into()),
         quorum: Some(QuorumReport::Majority),
         vote: Some(VoteReport::default()),

@@ -15,7 +15,7 @@ mod vote;
 pub use estimator::{EstimatorConfig, Which};
 pub use host::server_of_command_line;
 pub use places::{NoPlace, Surroundings};
-pub use polls::{KeptUncertainty, PollConfig};
+pub use polls::{KeptNoise, PollConfig};
 pub use values::{
     CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
     Unrecognised,

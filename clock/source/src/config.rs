@@ -16,11 +16,11 @@ const UNREACHABLE_MAX: u32 = 64;
 ffclock_units::options! {
     /// The options of the conversation with a server.
     pub struct SourceConfig {
-        /// Time between two requests, where `keep_uncertainty` is off.
+        /// Time between two requests, where `keep_noise` is off.
         poll: Span = Span::from_secs(16), POLL_MIN => POLL_MAX;
-        /// The shortest time between two requests that `keep_uncertainty` may choose.
+        /// The shortest time between two requests that `keep_noise` may choose.
         poll_min: Span = Span::from_secs(16), POLL_MIN => POLL_MAX;
-        /// The longest time between two requests that `keep_uncertainty` may choose.
+        /// The longest time between two requests that `keep_noise` may choose.
         poll_max: Span = POLL_MAX, POLL_MIN => POLL_MAX;
         /// Requests in the burst at the start, which gives a first estimate soon; 0 and 1 both mean no burst.
         burst_count: u32 = 8, 0 => BURST_MAX;

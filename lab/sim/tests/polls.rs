@@ -49,7 +49,7 @@ fn scenario(about: &str, lines: &str) -> Scenario {
 fn a_stated_uncertainty_takes_a_fraction_of_the_requests_and_is_kept() {
     let fixed = run(&scenario("fixed 16 s", ""), "learned");
     for keep in [1.0, 2.0, 5.0] {
-        let kept = run(&scenario("kept", &format!("keep_uncertainty = \"{keep} us\"\n")), "learned");
+        let kept = run(&scenario("kept", &format!("keep_noise = \"{keep} us\"\n")), "learned");
         assert!(kept.uncertainty < 1.25 * keep && kept.uncertainty > 0.8 * keep, "{keep}: {}", kept.uncertainty);
         assert!(kept.requests_per_hour < 0.5 * fixed.requests_per_hour, "{keep}: {}", kept.requests_per_hour);
         assert!(kept.width > 1.0, "the uncertainty is true: {}", kept.width);
@@ -60,7 +60,7 @@ fn a_stated_uncertainty_takes_a_fraction_of_the_requests_and_is_kept() {
 /// The same uncertainty by a fixed poll, which must be found first, takes about as many.
 #[test]
 fn a_fixed_poll_that_keeps_as_much_takes_no_fewer_requests() {
-    let kept = run(&scenario("kept", "keep_uncertainty = \"2 us\"\n"), "learned");
+    let kept = run(&scenario("kept", "keep_noise = \"2 us\"\n"), "learned");
     let fixed = |poll: i32| run(&scenario("fixed", &format!("poll = \"{poll} s\"\n")), "learned");
     let enough =
         [512, 384, 256, 192, 128, 96, 64, 32].into_iter().map(fixed).find(|run| run.uncertainty <= kept.uncertainty);
@@ -72,11 +72,11 @@ fn a_fixed_poll_that_keeps_as_much_takes_no_fewer_requests() {
 fn servers_of_little_weight_are_asked_less() {
     let far = "[[server]]\nname = \"near\"\n[[server]]\nname = \"far\"\ncount = 2\nroot_dispersion = \"5 ms\"\n\
                path = { forward = \"9 ms\", backward = \"9 ms\", queue = [{ mean = \"1 ms\" }] }\n";
-    let kept = run(&scenario("near and far", &format!("keep_uncertainty = \"2 us\"\n{far}")), "joint");
+    let kept = run(&scenario("near and far", &format!("keep_noise = \"2 us\"\n{far}")), "joint");
     let [near, one, other] = &kept.result.servers[..] else { panic!("three servers") };
     assert!(near.requests > 2 * one.requests && near.requests > 2 * other.requests, "{:?}", kept.result.servers);
     assert!(kept.uncertainty < 2.5, "{}", kept.uncertainty);
-    let alike = run(&scenario("three alike", "keep_uncertainty = \"2 us\"\n[[server]]\ncount = 3\n"), "joint");
+    let alike = run(&scenario("three alike", "keep_noise = \"2 us\"\n[[server]]\ncount = 3\n"), "joint");
     let requests: Vec<u64> = alike.result.servers.iter().map(|server| server.requests).collect();
     assert!(requests.iter().all(|one| one.abs_diff(requests[0]) * 4 < requests[0]), "{requests:?}");
 }
@@ -84,7 +84,7 @@ fn servers_of_little_weight_are_asked_less() {
 /// A path that becomes longer, and a server that steps, in the middle of long polls.
 #[test]
 fn an_upset_brings_the_polls_back() {
-    let lines = "keep_uncertainty = \"5 us\"\n[[server]]\nname = \"a\"\n[[server]]\nname = \"b\"\n\
+    let lines = "keep_noise = \"5 us\"\n[[server]]\nname = \"a\"\n[[server]]\nname = \"b\"\n\
                  [[server]]\nname = \"liar\"\nfault = [{ wrong = { at = \"12 h\", by = \"20 ms\" } }]\n";
     let scenario = scenario("a step after 12 h", lines);
     let mut requests = [0, 0];

@@ -12,14 +12,14 @@ ffclock_units::options! {
         /// The uncertainty of the published clock by noise that is to be kept with few requests. Every server is then
         /// asked at a poll between its `poll_min` and its `poll_max` that is chosen with each exchange, one of little
         /// weight less often; after an upset all are asked at `poll_min`. `"off"`: each is asked at its `poll`.
-        keep_uncertainty: KeptUncertainty = KeptUncertainty(None);
+        keep_noise: KeptNoise = KeptNoise(None);
     }
 }
 
 impl PollConfig {
     /// What is to be kept, and the shortest and the longest poll of any server; `None` where polls are fixed.
     pub(crate) fn kept(&self, servers: &[ServerConfig]) -> Option<(StandardUncertainty, [Span; 2])> {
-        let KeptUncertainty(keep) = self.keep_uncertainty;
+        let KeptNoise(keep) = self.keep_noise;
         let shortest = servers.iter().map(|server| server.source.poll_min).min()?;
         let longest = servers.iter().map(|server| server.source.poll_max).max()?;
         Some((StandardUncertainty::of(keep?), [shortest, longest]))
@@ -28,24 +28,24 @@ impl PollConfig {
 
 /// An uncertainty to keep; `None` where the polls are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptUncertainty(pub Option<Span>);
+pub struct KeptNoise(pub Option<Span>);
 
 /// No clock of packets is better than the one or needs to be kept for the other.
 const LEAST: Span = Span::from_nanos(1);
 const MOST: Span = Span::from_secs(1);
 
-impl FromStr for KeptUncertainty {
+impl FromStr for KeptNoise {
     type Err = Unrecognised;
     fn from_str(text: &str) -> Result<Self, Unrecognised> {
         if text == "off" {
-            return Ok(KeptUncertainty(None));
+            return Ok(KeptNoise(None));
         }
         let keep: Span = text.parse().map_err(|_| Unrecognised)?;
-        (LEAST..=MOST).contains(&keep).then_some(KeptUncertainty(Some(keep))).ok_or(Unrecognised)
+        (LEAST..=MOST).contains(&keep).then_some(KeptNoise(Some(keep))).ok_or(Unrecognised)
     }
 }
 
-impl fmt::Display for KeptUncertainty {
+impl fmt::Display for KeptNoise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(keep) => keep.fmt(f),
@@ -54,7 +54,7 @@ impl fmt::Display for KeptUncertainty {
     }
 }
 
-impl OptionValue for KeptUncertainty {
+impl OptionValue for KeptNoise {
     const KIND: &'static str = "\"off\" or a span from \"1 ns\" to \"1 s\"";
 }
 
@@ -78,17 +78,17 @@ impl PollKeys {
 
     /// What contradicts what these keys stand beside, and where.
     pub(super) fn contradiction(&self, config: &Config) -> Option<(usize, String)> {
-        let KeptUncertainty(keep) = config.polls.keep_uncertainty;
+        let KeptNoise(keep) = config.polls.keep_noise;
         match (keep, self.fixed, self.range) {
             (Some(keep), Some(at), _) => {
                 let message = format!(
-                    "poll and keep_uncertainty = \"{keep}\" contradict each other: polls then lie between poll_min and \
+                    "poll and keep_noise = \"{keep}\" contradict each other: polls then lie between poll_min and \
                      poll_max; for a fixed one give both the same value"
                 );
                 Some((at, message))
             }
             (None, _, Some((key, at))) => {
-                Some((at, format!("{key} is for polls that keep_uncertainty chooses, and that is off")))
+                Some((at, format!("{key} is for polls that keep_noise chooses, and that is off")))
             }
             _ => None,
         }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     const SERVER: &str = "[[server]]\naddress = \"a.example\"\n";
-    const KEEP: &str = "keep_uncertainty = \"2 us\"\n";
+    const KEEP: &str = "keep_noise = \"2 us\"\n";
 
     fn problem(text: &str) -> (usize, String) {
         let error = Config::parse(text).unwrap_err();
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn contradictions_are_refused_with_their_line() {
         for (text, line, said) in [
-            (format!("{KEEP}{SERVER}poll = \"4 s\"\n"), 4, "poll and keep_uncertainty = \"2 us\" contradict"),
+            (format!("{KEEP}{SERVER}poll = \"4 s\"\n"), 4, "poll and keep_noise = \"2 us\" contradict"),
             (format!("{KEEP}[source]\npoll = \"4 s\"\n{SERVER}"), 3, "give both the same value"),
-            (format!("{SERVER}poll_min = \"4 s\"\n"), 3, "poll_min is for polls that keep_uncertainty chooses"),
+            (format!("{SERVER}poll_min = \"4 s\"\n"), 3, "poll_min is for polls that keep_noise chooses"),
             (format!("[source]\npoll_max = \"64 s\"\n{SERVER}"), 2, "poll_max is for polls"),
             (format!("{KEEP}{SERVER}poll_min = \"64 s\"\npoll_max = \"32 s\"\n"), 2, "poll_min = \"64 s\" is longer"),
             (format!("{KEEP}[source]\npoll_max = \"8 s\"\n{SERVER}"), 4, "poll_min = \"16 s\" is longer than poll_max"),
@@ -141,16 +141,16 @@ mod tests {
         }
         let fixed = format!("{KEEP}{SERVER}poll_min = \"4 s\"\npoll_max = \"4 s\"\n");
         assert!(Config::parse(&fixed).is_ok());
-        assert!(problem(&format!("keep_uncertainty = \"2 s\"\n{SERVER}")).1.contains("\"off\" or a span"));
+        assert!(problem(&format!("keep_noise = \"2 s\"\n{SERVER}")).1.contains("\"off\" or a span"));
     }
 
     #[test]
     fn an_uncertainty_to_keep_reads_back() {
         for text in ["off", "2 us", "1 ns", "1 s"] {
-            assert_eq!(text.parse::<KeptUncertainty>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<KeptNoise>().unwrap().to_string(), text);
         }
         for text in ["", "0 s", "2", "-1 us", "on", "1.5 s"] {
-            assert_eq!(text.parse::<KeptUncertainty>(), Err(Unrecognised), "{text}");
+            assert_eq!(text.parse::<KeptNoise>(), Err(Unrecognised), "{text}");
         }
     }
 }

@@ -256,7 +256,7 @@ pub(super) mod tests {
                 stamps: "kernel".into(),
                 page: "/page".into(),
                 clock: None,
-                keep_uncertainty_s: None,
+                keep_noise_s: None,
                 selected: None,
                 quorum: None,
                 vote: None,

@@ -101,7 +101,7 @@ fn describe_clock(text: &mut Exposition, status: &StatusReport) {
     text.of_daemon(&metrics::RATE, clock.map(|clock| clock.rate_ppm));
     text.of_daemon(&metrics::RATE_BOUND, clock.map(|clock| clock.rate_bound_ppm));
     text.of_daemon(&metrics::COUNTER_EPOCH, Some(status.counter.epoch as f64));
-    text.of_daemon(&metrics::KEEP_UNCERTAINTY, status.keep_uncertainty_s);
+    text.of_daemon(&metrics::KEEP_NOISE, status.keep_noise_s);
     text.of_daemon(&metrics::UPTIME, Some(status.uptime_s));
 }
 
@@ -185,14 +185,8 @@ mod tests {
             leap: None,
         };
         let vote = Some(VoteReport::default());
-        let keep_uncertainty_s = Some(2e-6);
-        StatusReport {
-            clock: Some(clock),
-            keep_uncertainty_s,
-            quorum: Some(QuorumReport::Majority),
-            vote,
-            ..Idle.status()
-        }
+        let keep_noise_s = Some(2e-6);
+        StatusReport { clock: Some(clock), keep_noise_s, quorum: Some(QuorumReport::Majority), vote, ..Idle.status() }
     }
 
     #[test]

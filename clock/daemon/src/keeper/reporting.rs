@@ -138,7 +138,7 @@ impl Reporter for Keeper<'_> {
             stamps: self.stamps_report(),
             page: self.config.page.to_string(),
             clock: self.clock_report(),
-            keep_uncertainty_s: self.polling.kept().map(StandardUncertainty::as_seconds),
+            keep_noise_s: self.polling.kept().map(StandardUncertainty::as_seconds),
             selected: self.selected_peer().map(|peer| peer.name().to_owned()),
             quorum: Some(self.election.quorum()),
             sources: self.source_reports(&vote),

@@ -168,10 +168,10 @@ fn of_chosen_polls(scenario: &Scenario) -> Sense {
     if scenario.poll_min > scenario.poll_max {
         return refused("poll_min", format_args!("{} is longer than `poll_max`", scenario.poll_min.0));
     }
-    let Some(keep) = scenario.keep_uncertainty else { return Ok(()) };
-    above_zero("keep_uncertainty", keep)?;
+    let Some(keep) = scenario.keep_noise else { return Ok(()) };
+    above_zero("keep_noise", keep)?;
     match scenario.servers.iter().position(|entry| entry.poll.is_some()) {
-        Some(index) => refused(&format!("server[{index}].poll"), "`keep_uncertainty` chooses the polls"),
+        Some(index) => refused(&format!("server[{index}].poll"), "`keep_noise` chooses the polls"),
         None => Ok(()),
     }
 }

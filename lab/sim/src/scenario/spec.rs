@@ -35,7 +35,7 @@ pub struct Scenario {
     #[serde(default = "Scenario::default_poll")]
     pub poll: Length,
     /// The uncertainty that polls are chosen to keep; `poll` then only says how often the clocks are read.
-    pub keep_uncertainty: Option<Length>,
+    pub keep_noise: Option<Length>,
     /// The shortest poll that is chosen.
     #[serde(default = "Scenario::default_poll")]
     pub poll_min: Length,

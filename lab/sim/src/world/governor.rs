@@ -18,7 +18,7 @@ pub(super) struct PollGovernor {
 impl PollGovernor {
     /// `None` where polls are fixed.
     pub(super) fn of(scenario: &Scenario) -> Option<Self> {
-        let keep = StandardUncertainty::of(scenario.keep_uncertainty?.0);
+        let keep = StandardUncertainty::of(scenario.keep_noise?.0);
         let (nominal, servers) = (scenario.counter.nominal(), scenario.each_server().len());
         Some(PollGovernor {
             adaptive: AdaptivePoll::new(keep, [scenario.poll_min.0, scenario.poll_max.0]),

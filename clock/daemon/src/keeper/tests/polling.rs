@@ -7,7 +7,7 @@ fn adaptive(name: &str, count: usize) -> Case {
     let truth = Truth::beginning_now(CounterId::CPU);
     let servers = (0..count).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
     let mut case = Case::start(name, servers, "counter = \"tsc\"");
-    let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"\nkeep_uncertainty = \"10 ms\"");
+    let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"\nkeep_noise = \"10 ms\"");
     let text = text.replace("poll = \"125 ms\"", "poll_min = \"125 ms\"\npoll_max = \"2 s\"");
     case.keeper.take_over(Config::parse(&text).unwrap());
     case
@@ -38,14 +38,14 @@ fn servers_are_asked_in_turn() {
 fn polls_lengthen_while_the_uncertainty_is_kept_and_are_short_after_an_upset() {
     let mut case = adaptive("adaptive", 1);
     let status = case.run_until("a long poll", |status| polls(status)[0] > 0.4);
-    assert_eq!((status.keep_uncertainty_s, status.sources[0].slowed), (Some(0.01), false));
+    assert_eq!((status.keep_noise_s, status.sources[0].slowed), (Some(0.01), false));
     case.servers[0].behave(|behaviour| behaviour.lie = Span::from_millis(50));
     let status = case.run_until("a contradiction", |status| has_event(status, "contradicts what it said before"));
     assert!(polls(&status)[0] < 0.2, "{:?}", polls(&status));
     let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"");
     case.keeper.take_over(Config::parse(&text).unwrap());
     let status = case.keeper.status();
-    assert_eq!((polls(&status), status.keep_uncertainty_s), (vec![0.125], None), "fixed by another configuration");
+    assert_eq!((polls(&status), status.keep_noise_s), (vec![0.125], None), "fixed by another configuration");
 }
 
 #[test]

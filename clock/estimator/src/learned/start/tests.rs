@@ -36,7 +36,13 @@ fn start(servers: usize, rate: f64, queueing: &[[f64; 2]]) -> Start {
             start.begin(&first(200.0), &measurements, 0.0);
         } else {
             let server = number % servers;
-            start.take(&BankExchange { server, interval: 2.0, measurements, evident: Evident::All, holds_floors: false });
+            start.take(&BankExchange {
+                server,
+                interval: 2.0,
+                measurements,
+                evident: Evident::All,
+                holds_floors: false,
+            });
         }
     }
     start
@@ -128,7 +134,13 @@ fn where_the_frame_went_does_not_matter() {
         if number == 0 {
             moved.begin(&first(200.0), &measurements, 0.0);
         } else {
-            moved.take(&BankExchange { server: 0, interval: 2.0, measurements, evident: Evident::All, holds_floors: false });
+            moved.take(&BankExchange {
+                server: 0,
+                interval: 2.0,
+                measurements,
+                evident: Evident::All,
+                holds_floors: false,
+            });
         }
         moved.note_step(7.0);
         origin += 7.0;
@@ -151,7 +163,13 @@ fn a_second_server_makes_the_rate_better_known() {
         if number == 0 {
             one.begin(&first(200.0), &measurements, 0.0);
         } else {
-            one.take(&BankExchange { server: 0, interval: 4.0, measurements, evident: Evident::All, holds_floors: false });
+            one.take(&BankExchange {
+                server: 0,
+                interval: 4.0,
+                measurements,
+                evident: Evident::All,
+                holds_floors: false,
+            });
         }
     }
     let one = one.belief().expect("a start");
