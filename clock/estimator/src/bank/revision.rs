@@ -32,8 +32,8 @@ pub enum Revision {
     /// The floor of one way had never been seen. Both floors are as far apart as before, and what the other way shows
     /// stays true: what is open moves both floors, and theta with the floor of the other way.
     UnseenFloor { server: usize, since: usize, way: Direction, shift: f64 },
-    /// A lone packet met a floor that is met rarely: it lies `shift` from where it was believed, with the variance of the
-    /// packet's prediction. Both floors stay as far apart as they are, as in [`Revision::UnseenFloor`].
+    /// A lone packet met a floor that is met rarely: it lies `shift` from where it was believed, with the variance of
+    /// the packet's prediction. Both floors stay as far apart as they are, as in [`Revision::UnseenFloor`].
     RareFloor(Change),
 }
 
