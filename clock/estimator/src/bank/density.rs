@@ -181,6 +181,8 @@ fn prior(count: usize) -> impl Iterator<Item = f32> {
 /// A mixture that learns its weights.
 #[derive(Clone, Debug)]
 pub struct Mixture {
+    /// How many components of the table it uses.
+    count: usize,
     weights: Vec<f32>,
     prior: Vec<f32>,
     sums: Vec<f32>,
@@ -195,10 +197,11 @@ impl Mixture {
     pub fn new(count: usize, rows: usize, components: &Components) -> Self {
         let prior: Vec<f32> = prior(count).collect();
         let mut mixture = Mixture {
+            count,
             weights: prior.clone(),
             sums: prior.clone(),
             prior,
-            ring: vec![0.0; SHAPES.saturating_mul(rows)],
+            ring: vec![0.0; count.saturating_mul(rows)],
             next: 0,
             filled: 0,
             table: Tabulated::new(),
@@ -207,8 +210,10 @@ impl Mixture {
         mixture
     }
 
-    /// From the next restart on it uses the first `count` components.
+    /// Uses the first `count` components from the restart on that follows; of more components it remembers fewer
+    /// packets.
     pub fn allow(&mut self, count: usize) {
+        self.count = count;
         self.prior.iter_mut().zip(prior(count)).for_each(|(cell, prior)| *cell = prior);
     }
 
@@ -243,15 +248,15 @@ impl Mixture {
 
     /// Keeps a packet to learn from.
     pub fn keep(&mut self, likelihoods: &Likelihoods) {
-        let begin = self.next.saturating_mul(SHAPES);
-        debug_assert!(begin.saturating_add(SHAPES) <= self.ring.len());
-        let Some(row) = self.ring.get_mut(begin..begin.saturating_add(SHAPES)) else { return };
+        let begin = self.next.saturating_mul(self.count);
+        debug_assert!(begin.saturating_add(self.count) <= self.ring.len());
+        let Some(row) = self.ring.get_mut(begin..begin.saturating_add(self.count)) else { return };
         for (cell, likelihood) in row.iter_mut().zip(likelihoods) {
             *cell = if f64::from(*likelihood) < NEGLIGIBLE { 0.0 } else { *likelihood };
         }
         self.next = self.next.saturating_add(1);
         self.filled = self.filled.max(self.next);
-        if self.next.saturating_mul(SHAPES) >= self.ring.len() {
+        if self.next.saturating_add(1).saturating_mul(self.count) > self.ring.len() {
             self.next = 0;
         }
     }
@@ -267,10 +272,10 @@ impl Mixture {
     #[inline(never)]
     fn iterate(&mut self) {
         self.sums.fill(0.0);
-        let filled = self.filled.saturating_mul(SHAPES);
-        debug_assert!(filled <= self.ring.len(), "{filled} of {}", self.ring.len());
+        let filled = self.filled.saturating_mul(self.count);
+        debug_assert!(self.count > 0 && filled <= self.ring.len(), "{filled} of {}", self.ring.len());
         let (sums, weights) = (self.sums.as_chunks_mut::<WIDTH>().0, self.weights.as_chunks::<WIDTH>().0);
-        for row in self.ring.get(..filled).unwrap_or(&[]).chunks_exact(SHAPES) {
+        for row in self.ring.get(..filled).unwrap_or(&[]).chunks_exact(self.count.max(1)) {
             let row = row.as_chunks::<WIDTH>().0;
             let share = 1.0 / (dot(row, weights) + GARBAGE as f32);
             for (sum, row) in sums.iter_mut().zip(row) {

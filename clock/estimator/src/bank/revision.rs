@@ -32,8 +32,8 @@ pub enum Revision {
     /// The floor of one way had never been seen. It, the other floor and theta gain a common error of the size `shift`,
     /// us, so that the difference of the floors and the delays of the other way stay as they are known.
     UnseenFloor { server: usize, since: usize, way: Direction, shift: f64 },
-    /// A lone packet met a floor that is met rarely: it lies `shift` from where it was believed, with the variance of the
-    /// packet's prediction. Both floors stay as far apart as they are, as in [`Revision::UnseenFloor`].
+    /// A lone packet met a floor that is met rarely: it lies `shift` from where it was believed, with the variance of
+    /// the packet's prediction. Both floors stay as far apart as they are, as in [`Revision::UnseenFloor`].
     RareFloor(Change),
 }
 

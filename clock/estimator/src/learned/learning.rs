@@ -5,7 +5,9 @@ use crate::LearnedConfig;
 use crate::bank::density::{Components, Mixture};
 use crate::bank::{Densities, Family, Prediction};
 use crate::tuning::bank::{SHAPES, STEEP};
-use crate::tuning::learned::{EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND};
+use crate::tuning::learned::{
+    EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SOFT_DECILE,
+};
 use ffclock_units::Direction;
 
 /// The densities of both families.
@@ -122,7 +124,9 @@ impl Learning {
     /// Whether a lone packet shows a floor that is met rarely: steep shapes place the floor of a hump more than their
     /// first decile too high, or rare packets have shown it before.
     pub fn shows_rare_floor(&self, lone: &LonePacket) -> bool {
-        self.holds_floors || lone.shift.abs() > RARE_SHIFT * self.first_decile(lone.way)
+        let density = self.densities()[0][lone.way.index()];
+        let is_soft = density.first_decile > SOFT_DECILE * density.median;
+        self.holds_floors || (is_soft && lone.shift.abs() > RARE_SHIFT * density.first_decile)
     }
 
     /// From here on rare packets hold the floors, so that humps of all shapes may be learned for each way. A floor that

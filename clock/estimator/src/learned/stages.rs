@@ -245,8 +245,8 @@ impl Filter {
         }
     }
 
-    /// A lone packet before a floor shows it. From here on rare packets hold the floors of this path, and the hump of the
-    /// others may have any shape.
+    /// A lone packet before a floor shows it. From here on rare packets hold the floors of this path, and the hump of
+    /// the others may have any shape.
     fn look_for_rare_floor(&mut self, server: usize) {
         if !self.paths[server].is_settled() {
             return;
