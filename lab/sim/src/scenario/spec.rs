@@ -101,9 +101,9 @@ impl Scenario {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelaxSpec {
-    /// From.
+    /// When the time of relaxed polls begins, s since the world began.
     pub at: Length,
-    /// Until.
+    /// When it ends, likewise.
     pub until: Length,
     /// The longest poll.
     pub poll_max: Length,
