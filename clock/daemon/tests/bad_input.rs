@@ -1,7 +1,6 @@
 //! Reactions to bad input: hostile packets, lying servers, broken files. The truth stays inside every published bound,
 //! and the clock keeps what it knew and reports the event.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
 
 mod common;
 
