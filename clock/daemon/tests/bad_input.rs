@@ -1,7 +1,6 @@
 //! Reactions to bad input: hostile packets, lying servers, broken files. The truth stays inside every published bound,
 //! and the clock keeps what it knew and reports the event.
 
-
 mod common;
 
 use common::server::{Behaviour, TestServer, Truth};
