@@ -11,7 +11,7 @@ use crate::bank::group::Evident;
 use crate::bank::measurement::MICRO;
 use crate::learned::{Filter, ServerTime};
 use crate::outcome::Measure;
-use crate::tuning::ensemble::{NO_LONGER_SUSPECT, SUSPECT};
+use crate::tuning::ensemble::{LEAST_SYSTEMATIC, NO_LONGER_SUSPECT, SUSPECT};
 use crate::{ClassicConfig, LearnedConfig, Outcome, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -249,7 +249,10 @@ impl Ensemble {
         let was_suspect = self.members.get(server).is_some_and(|member| member.is_suspect);
         let Some(settled) = self.settled.get(server).copied().flatten().filter(|_| was_suspect) else { return false };
         let beside = rest[server].and_then(|voice| beside_others(rest, &voice));
-        beside.is_some_and(|beside| beside.ahead.abs() > settled.abs() + NO_LONGER_SUSPECT * libm::sqrt(beside.noise))
+        beside.is_some_and(|beside| {
+            let room = SUSPECT * libm::sqrt(beside.noise + LEAST_SYSTEMATIC);
+            beside.ahead.abs() > settled.abs() + room
+        })
     }
 
     /// The clock at the last exchange, without bounds: these are for the vote to prove. `None` before the first

@@ -45,17 +45,21 @@ impl DifferenceRate {
         };
     }
 
-    /// The standard uncertainty of the rate, ppm: that of a slope over the averaging time, and how far the rate walks
-    /// away from its exponential mean. The filter's own rate, which serves while the clock is young, is as uncertain as
-    /// the time `later` seconds on says.
+    /// The standard uncertainty of the rate, ppm: that of a slope over the averaging time, how far a usual rate walks
+    /// away from its exponential mean, and how much further than that the filter's own rate shows it to be, for instance
+    /// where the temperature drifts one way for hours. The filter's own rate, which serves while the clock is young, is
+    /// as uncertain as the time `later` seconds on says.
     pub fn deviation(&self, blend: &Blend, later: f64) -> f64 {
         let memory = memory(blend);
+        let moved = (blend.deviation_later * blend.deviation_later - blend.variance).max(0.0);
+        let own = moved / (later * later);
         if self.age < memory {
-            let moved = blend.deviation_later * blend.deviation_later - blend.variance;
-            return libm::sqrt(moved.max(0.0)) / later;
+            return libm::sqrt(own);
         }
         let walked = DIFFERENCE_WALK * DIFFERENCE_WALK * memory / 2.0;
-        libm::sqrt(2.0 * blend.variance.max(0.0) / (memory * memory) + walked)
+        let usual = 2.0 * blend.variance.max(0.0) / (memory * memory) + walked;
+        let apart = blend.rate - self.rate;
+        libm::sqrt(usual + (apart * apart - own - usual).max(0.0))
     }
 }
 
@@ -101,6 +105,20 @@ mod tests {
         let settled = clock.deviation(&blend(0.0, 0.0), 100.0);
         let expected = libm::hypot(libm::sqrt(2.0) * 0.5 / 1_000.0, DIFFERENCE_WALK * libm::sqrt(1_000.0 / 2.0));
         assert!((settled - expected).abs() < 1e-12, "{settled}");
+    }
+
+    /// The filter's own rate is known to 0.01 ppm or so here.
+    #[test]
+    fn a_rate_that_drifts_away_from_its_mean_is_that_uncertain() {
+        let mut clock = DifferenceRate::begin(0.0);
+        let drifting = |step: i32| blend(0.01 * f64::from(step) * 16.0, 0.01 * f64::from(step));
+        (0..500).for_each(|step| clock.pass(16.0, &drifting(step)));
+        let last = drifting(499);
+        let lag = last.rate - clock.rate;
+        assert!(lag > 0.5 && (clock.deviation(&last, 100.0) - lag).abs() < 1e-3, "{lag}");
+        let near = Blend { rate: clock.rate + 0.008, ..last };
+        let still = Blend { rate: clock.rate, ..last };
+        assert_eq!(clock.deviation(&near, 100.0), clock.deviation(&still, 100.0));
     }
 
     #[test]
