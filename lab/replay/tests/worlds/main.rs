@@ -168,7 +168,7 @@ fn the_serialised_report_is_flat() {
     let names: Vec<&str> = places.into_iter().map(|(_, name)| name).collect();
     let expected = "format counter server server_name servers exchanges lost bad_rows used rejected contradictions \
                     server_steps epochs span_s warmup_s nominal_period_s nominal_source period_s rate_error_ppm floor_s \
-                    shifts_up shifts_down status offset_s uncertainty_s bound_s error containment outside error_before \
+                    shifts_up shifts_down status offset_s uncertainty_s noise_s bound_s error containment outside error_before \
                     containment_before outside_before";
     assert_eq!(names.join(" "), expected);
     assert_eq!(value["status"], "synchronised");
