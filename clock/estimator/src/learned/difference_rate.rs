@@ -46,9 +46,9 @@ impl DifferenceRate {
     }
 
     /// The standard uncertainty of the rate, ppm: that of a slope over the averaging time, how far a usual rate walks
-    /// away from its exponential mean, and how much further than that the filter's own rate shows it to be, for instance
-    /// where the temperature drifts one way for hours. The filter's own rate, which serves while the clock is young, is
-    /// as uncertain as the time `later` seconds on says.
+    /// away from its exponential mean, and how much further than that the filter's own rate shows it to be, for
+    /// instance where the temperature drifts one way for hours. The filter's own rate, which serves while the clock is
+    /// young, is as uncertain as the time `later` seconds on says.
     pub fn deviation(&self, blend: &Blend, later: f64) -> f64 {
         let memory = memory(blend);
         let moved = (blend.deviation_later * blend.deviation_later - blend.variance).max(0.0);
