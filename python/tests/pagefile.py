@@ -53,6 +53,8 @@ class Estimate:
     difference_period: Fraction = Fraction(1, SECOND)
     difference_bound: Fraction = Fraction(1, 10**7)
     difference_uncertainty: Fraction | None = None
+    short: int = 0
+    """Ticks; stated with the uncertainty of the difference clock. Of a longer interval no way is known to be the better one."""
     status: int = SYNCHRONISED
     counter_id: int = MONOTONIC_RAW
     epoch: int = 7
@@ -159,10 +161,10 @@ def _vote(sequence: int, estimate: Estimate) -> list[int]:
 
 
 def _more(sequence: int, estimate: Estimate) -> list[int]:
-    """The words that were added for intervals, which earlier writers leave at 0; no interval is certainly short."""
+    """The words that were added for intervals, which earlier writers leave at 0."""
     if estimate.difference_uncertainty is None:
         return [0] * 3
-    words = [ceil(estimate.difference_uncertainty * _WORD), 0]
+    words = [ceil(estimate.difference_uncertainty * _WORD), estimate.short]
     return [*words, _sum([sequence, *words])]
 
 
