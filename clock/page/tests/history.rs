@@ -116,6 +116,22 @@ fn an_old_stamp_is_converted_by_the_lines_around_it() {
     }
 }
 
+/// Signs of life for longer than half of the counter's range make no segment that ends before it begins.
+#[test]
+fn lines_may_be_as_far_apart_as_the_counter_reaches() {
+    let clock = Clock::new();
+    let mut daemon = clock.daemon();
+    let mut publication = line(16.0, 0.0);
+    for _ in 0..12 {
+        daemon.publish(&publication);
+        let line = publication.estimate;
+        let newest = clock.reader().time_of(line.counter, EPOCH).map(|time| time.tai);
+        assert!(newest.is_err() || newest == Ok(line.time), "{newest:?}");
+        publication.estimate = line.carried_to(line.counter + Ticks::from_raw(1 << 61));
+        publication.valid_until = publication.estimate.counter + Ticks::from_raw(1_000);
+    }
+}
+
 /// An earlier version left the word of the noise at 0, and its uncertainty was the noise.
 #[test]
 fn an_entry_of_an_earlier_version_has_one_uncertainty() {

@@ -143,18 +143,22 @@ impl Chain {
     fn take(&mut self, line: &Estimate) -> Option<u64> {
         let first = |chain: &Chain| chain.base_bucket().map_or(0, |bucket| bucket.saturating_add(1));
         let Some(end) = self.end else {
-            if self.origin.is_after(line.counter) {
+            if !(line.counter.is_after(self.origin) || line.counter == self.origin) {
                 return None;
             }
             self.end = Some(*line);
             return Some(first(self));
         };
-        if end.counter.is_after(line.counter) || end == *line {
+        let is_later = line.counter.is_after(end.counter);
+        if !(is_later || line.counter == end.counter) || end == *line {
             return None;
         }
-        if end.counter != line.counter {
+        if is_later {
             let is_bucket_new = self.base_bucket() < Some(self.bucket(end.counter));
-            if self.is_news && is_bucket_new {
+            // Half of the counter's range after its beginning a segment would end before it began.
+            let begin = self.base.map_or(self.origin, |base| base.counter);
+            let is_too_long = !line.counter.is_after(begin);
+            if (self.is_news && is_bucket_new) || is_too_long {
                 (self.base, self.rates) = (Some(end), Some(SegmentRates::of(&end)));
             } else if let Some(rates) = &mut self.rates {
                 rates.include(&end);
