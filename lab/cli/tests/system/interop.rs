@@ -55,7 +55,7 @@ fn follows(peer: &str) {
     let story = format!("{}\n{peer} says:\n{log}", String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{story}");
     check_figures(&ended, &story);
-    for file in ["samples.csv", "samples-user.csv"] {
+    for file in ["samples.csv", "samples-user-stamps.csv"] {
         check_samples(&output.join(file), &story);
     }
     check_recording(&output.join("kernel.recorded"), &story);
