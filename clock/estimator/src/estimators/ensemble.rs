@@ -12,17 +12,19 @@ use crate::bank::measurement::MICRO;
 use crate::learned::{Filter, ServerTime};
 use crate::outcome::Measure;
 use crate::tuning::ensemble::{LEAST_SYSTEMATIC, NO_LONGER_SUSPECT, SUSPECT};
-use crate::{ClassicConfig, LearnedConfig, Outcome, Verdict};
+use crate::tuning::learned::{DISAGREEMENT, OUTSIDE_LIMIT};
+use crate::{ClassicConfig, Estimator, Event, LearnedConfig, Outcome, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
-use ffclock_units::{Bound, Estimate, Exchange, GrowthRate, Period, Rate, StandardUncertainty};
+use ffclock_units::{Bound, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty};
 
 /// The most servers that one clock is made from.
 pub const MOST_SERVERS: usize = crate::bank::group::MOST_SERVERS;
 
 /// One clock from up to [`MOST_SERVERS`] servers.
 ///
-/// After [`Ensemble::new`] no memory is allocated; [`Ensemble::bytes`] says how much it is.
+/// After [`Ensemble::new`] no memory is allocated, unless it has to begin again; [`Ensemble::bytes`] says how much it
+/// is.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     filter: Filter,
@@ -34,6 +36,8 @@ pub struct Ensemble {
     systematic: f64,
     /// By server, how far its time was ahead of the others' when it last had a part beside them, us.
     settled: Vec<Option<f64>>,
+    /// By server, how many of its exchanges in a row found its own clock elsewhere than this one has it.
+    astray: Vec<u32>,
 }
 
 /// One of the servers, as the others see it.
@@ -87,6 +91,7 @@ impl Ensemble {
             priors: vec![ServerPrior::NEW; servers],
             systematic: 0.0,
             settled: vec![None; servers],
+            astray: vec![0; servers],
         }
     }
 
@@ -104,6 +109,7 @@ impl Ensemble {
             priors: vec![own.server_prior()],
             systematic: 0.0,
             settled: vec![None],
+            astray: vec![0],
         };
         ensemble.renumber(&origins);
         ensemble
@@ -114,7 +120,7 @@ impl Ensemble {
         size_of::<Self>()
             + self.filter.bytes()
             + self.members.capacity()
-                * (size_of::<EnsembleMember>() + size_of::<ServerPrior>() + size_of::<Option<f64>>())
+                * (size_of::<EnsembleMember>() + size_of::<ServerPrior>() + size_of::<Option<f64>>() + size_of::<u32>())
     }
 
     /// The servers.
@@ -134,7 +140,29 @@ impl Ensemble {
         self.priors[server] = own.server_prior();
         self.filter.adopt_asymmetry(server, own.filter());
         let measured = self.filter.measure(&own.input(server, exchange, evident));
-        Outcome { events: measured.events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
+        let mut events = measured.events;
+        if counts && self.has_lost_all(server, own) {
+            *self = Ensemble::of(own, server, self.members.len());
+            events.add(Event::FilterRestarted);
+        }
+        Outcome { events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
+    }
+
+    /// Whether the own clocks of all servers that have a part, of two at least, have been elsewhere for a while than
+    /// this one has them. No other server moves these, so a liar that was believed for too long has led this one away,
+    /// and the floors of the others were taken along.
+    fn has_lost_all(&mut self, server: usize, own: &Learned) -> bool {
+        let is_astray = self.is_astray(server, own).unwrap_or(false);
+        self.astray[server] = if is_astray { self.astray[server].saturating_add(1) } else { 0 };
+        let parts = || self.members.iter().zip(&self.astray).filter(|(member, _)| member.weight > 0.0);
+        parts().count() > 1 && parts().all(|(_, astray)| *astray >= OUTSIDE_LIMIT)
+    }
+
+    fn is_astray(&self, server: usize, own: &Learned) -> Option<bool> {
+        let (state, mine) = (self.filter.state()?, own.estimate()?);
+        let ahead = Span::from_seconds(self.members.get(server)?.ahead?);
+        let apart = (state.time + ahead - mine.at(state.counter).time).as_seconds().abs();
+        Some(!state.is_young && apart > DISAGREEMENT * (state.noise + mine.noise.as_seconds()))
     }
 
     /// The servers' vote, by server. The weights of their times and the published time follow at once.
@@ -150,6 +178,7 @@ impl Ensemble {
         if let Some(member) = self.members.get_mut(server) {
             *member = EnsembleMember { is_believed: member.is_believed, ..EnsembleMember::NEW };
             self.settled[server] = None;
+            self.astray[server] = 0;
             self.filter.leave(server);
             self.weigh();
         }
@@ -165,6 +194,7 @@ impl Ensemble {
         let before = core::mem::take(&mut self.settled);
         let settled = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).flatten();
         self.settled = origins.iter().map(settled).collect();
+        self.astray = vec![0; origins.len()];
         let before = core::mem::take(&mut self.members);
         let member = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
         self.members = origins.iter().map(|origin| member(origin).unwrap_or(EnsembleMember::NEW)).collect();
@@ -177,6 +207,7 @@ impl Ensemble {
         self.filter.forget();
         self.members.iter_mut().for_each(|member| *member = EnsembleMember::NEW);
         self.settled.fill(None);
+        self.astray.fill(0);
     }
 
     /// Weighs the servers' own times: each by the inverse of its variance, those that are not believed or suspect not
