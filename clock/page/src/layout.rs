@@ -168,19 +168,6 @@ pub(crate) const DIFFERENCE: [usize; 7] = [
     slot::DIFFERENCE_BOUND,
     slot::CHECK_DIFFERENCE,
 ];
-/// The words of the difference clock, and what was added for intervals, each with their check word.
-pub(crate) const INTERVAL: [usize; 10] = [
-    slot::STATE,
-    slot::TAG,
-    slot::EPOCH_BEGIN,
-    slot::VALID_UNTIL,
-    slot::DIFFERENCE_PERIOD,
-    slot::DIFFERENCE_BOUND,
-    slot::CHECK_DIFFERENCE,
-    slot::DIFFERENCE_UNCERTAINTY,
-    slot::SHORT,
-    slot::CHECK_MORE,
-];
 /// The words that every writer of this version fills, with their check word.
 pub(crate) const ALL: [usize; slot::CHECK_ALL] = run();
 /// The words about the vote, and their check word.
@@ -188,6 +175,12 @@ pub(crate) const STRICT: [usize; 5] =
     [slot::BOUND_STRICT, slot::BOUND_STRICT_PER_TICK, slot::BOUND_STRICT_GROWTH, slot::VOTE, slot::CHECK_STRICT];
 /// The words that were added for intervals, and their check word.
 pub(crate) const MORE: [usize; 3] = [slot::DIFFERENCE_UNCERTAINTY, slot::SHORT, slot::CHECK_MORE];
+/// The words of the difference clock, and what was added for intervals, each with their check word.
+pub(crate) const INTERVAL: [usize; DIFFERENCE.len() + MORE.len()] = {
+    let [state, tag, begin, until, period, bound, check] = DIFFERENCE;
+    let [uncertainty, short, check_more] = MORE;
+    [state, tag, begin, until, period, bound, check, uncertainty, short, check_more]
+};
 /// All words of a slot after its sequence.
 pub(crate) const WHOLE: [usize; SLOT_WORDS - 1] = run();
 
