@@ -182,6 +182,26 @@ fn shards_of_time_add_up_to_the_single_pass() {
     }
 }
 
+/// Messages may be in transit when the range begins, while none is sent in it.
+#[test]
+fn theta_of_a_range_counts_what_is_in_transit_at_its_begin() {
+    let mut largest_at_begin = 0;
+    for seed in 0..500 {
+        let mut random = Random(seed);
+        let generated = generate(Shape::random(&mut random), &mut random);
+        let after_ps = random.below(600) as i64;
+        let range = TimeRange { after_ps, until_ps: after_ps + random.below(60) as i64 };
+        let truth = brute::theta_within(&generated, range);
+        for stamping in STAMPINGS {
+            let tally = passed(&generated, Options { range, ..full(stamping) }, 64);
+            assert_eq!(tally.theta, truth, "seed {seed}, {stamping:?}, {range:?}");
+        }
+        let begin = TimeRange { until_ps: range.until_ps.min(after_ps + 1), ..range };
+        largest_at_begin += u64::from(truth.is_some() && brute::theta_within(&generated, begin) == truth);
+    }
+    assert!(largest_at_begin > 20, "Theta is largest at the begin of the range: {largest_at_begin}");
+}
+
 /// Of trimmed logs too, tau+ is no smaller than any tau+(e), so that g and g_r are at least 1; and what is asked for
 /// besides changes nothing.
 #[test]

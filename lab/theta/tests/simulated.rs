@@ -45,6 +45,20 @@ fn a_catch_up_and_an_advance_at_once_are_no_breach() {
     assert!(catch_ups > 20, "{catch_ups}");
 }
 
+/// Of the default scenario, at all sizes: processes that start while they are processing a message have not perceived
+/// it yet.
+#[test]
+fn a_process_starts_when_it_has_processed_what_came_before() {
+    for (processes, tolerated) in [(4, 1), (7, 2), (7, 1), (10, 1)] {
+        for seed in 0..200 {
+            let (_scratch, log) = simulated(&format!("n = {processes}\nf = {tolerated}\nrounds = 5"), seed);
+            let report = report(&log);
+            let conformance = &report.conformance;
+            assert!(conformance.kept, "n = {processes}, f = {tolerated}, seed {seed}: {conformance:?}");
+        }
+    }
+}
+
 /// Who is cut off for more rounds than its window has keeps the newest round of each other one only, and goes on from
 /// there.
 #[test]

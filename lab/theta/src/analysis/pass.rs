@@ -53,6 +53,8 @@ pub struct LogPass {
     round_clocks: RoundClocks,
     timeline: Timeline,
     transit: InTransit,
+    /// The first time that counts, until it has passed; `None` also where Theta is not computed.
+    range_begin_ps: Option<i64>,
     judge: SwitchJudge,
     certainty: Certainty,
     tally: PassTally,
@@ -70,6 +72,7 @@ impl LogPass {
             round_clocks: RoundClocks::new(rules.processes()),
             timeline: Timeline::default(),
             transit: InTransit::default(),
+            range_begin_ps: rules.theta_begins_ps(),
             judge: SwitchJudge::default(),
             certainty: Certainty::default(),
             tally: rules.tally(),

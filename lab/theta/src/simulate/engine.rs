@@ -132,16 +132,20 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
         machine >= self.scenario.quorum.processes()
     }
 
+    /// A process that has messages to process starts when it has done so: it takes what it has been handed in one
+    /// order, and a START that overtook a message would count one that has not been perceived.
     fn start(&mut self, due: Due) -> Result<(), SimulationError> {
-        if due.at >= self.machine(due.machine).crashes {
+        let machine = self.machine(due.machine);
+        let at = due.at.max(machine.busy);
+        if at >= machine.crashes {
             return Ok(());
         }
-        let switches = self.machine(due.machine).process.start(due.at);
+        let switches = machine.process.start(at);
         // A process that switches at its start, because of earlier messages, spends no time in round 1.
         if switches.is_empty() {
-            self.spread.switched(due.machine, 1, due.at, due.at);
+            self.spread.switched(due.machine, 1, at, due.at);
         }
-        self.react(due.machine, switches, due.at)
+        self.react(due.machine, switches, at)
     }
 
     fn wake(&mut self, due: Due) -> Result<(), SimulationError> {

@@ -1,7 +1,7 @@
 //! The definitions of docs/theta.md word by word, without any thought of speed.
 
 use super::generator::Generated;
-use ffclock_theta::analysis::{Ratio, SwitchStamping};
+use ffclock_theta::analysis::{Ratio, SwitchStamping, TimeRange};
 use ffclock_theta::record::{Event, SwitchEvent, SwitchRule};
 use ffclock_units::Counter;
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,15 +134,20 @@ impl Facts<'_> {
 
     fn theta(&self) -> Option<Ratio> {
         let at_sends = self.messages.iter().map(|message| message.sent).collect::<BTreeSet<_>>();
-        at_sends
-            .into_iter()
-            .filter_map(|at| {
-                let transit = self.messages.iter().filter(|message| message.sent <= at && at < message.perceived);
-                let delays: Vec<_> = transit.map(Message::delay).collect();
-                Ratio::of(*delays.iter().max()?, *delays.iter().min()?)
-            })
-            .max()
+        at_sends.into_iter().filter_map(|at| self.theta_at(at)).max()
     }
+
+    fn theta_at(&self, at: i64) -> Option<Ratio> {
+        let transit = self.messages.iter().filter(|message| message.sent <= at && at < message.perceived);
+        let delays: Vec<_> = transit.map(Message::delay).collect();
+        Ratio::of(*delays.iter().max()?, *delays.iter().min()?)
+    }
+}
+
+/// Theta over every single time of `range`, which is short.
+pub fn theta_within(generated: &Generated, range: TimeRange) -> Option<Ratio> {
+    let facts = facts(generated, SwitchStamping::AfterBroadcast);
+    (range.after_ps + 1..=range.until_ps).filter_map(|at| facts.theta_at(at)).max()
 }
 
 fn see(seen: &mut AtSwitches, longest: Option<i64>, relevant: i64) -> Ratio {

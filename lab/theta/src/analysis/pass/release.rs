@@ -43,6 +43,7 @@ impl LogPass {
         }
         self.streams.end();
         while self.step(Patience::GiveUp) {}
+        self.see_begin_of_range(i64::MAX);
         while !self.window.is_empty() {
             self.retire();
         }
@@ -77,12 +78,14 @@ impl LogPass {
                     return false;
                 }
                 self.timeline.pop_broadcast();
+                self.see_begin_of_range(at_ps);
                 self.release_broadcast(at_ps, &broadcast);
             }
             Some(Next::Switches { at_ps }) => {
                 if patience == Patience::Wait && at_ps >= watermark && watermark != i64::MAX {
                     return false;
                 }
+                self.see_begin_of_range(at_ps);
                 self.release_switches(at_ps);
             }
         }
@@ -128,6 +131,14 @@ impl LogPass {
                     format!("round {number} was perceived {forged} times from process {sender}, which never sent it")
                 });
             }
+        }
+    }
+
+    /// Theta at the first time that counts, when what comes next is at `next_ps`. Afterwards it can only rise when a
+    /// message is sent.
+    fn see_begin_of_range(&mut self, next_ps: i64) {
+        if let Some(begin_ps) = self.range_begin_ps.take_if(|begin_ps| *begin_ps < next_ps) {
+            self.tally.theta = self.tally.theta.max(self.transit.theta_at(begin_ps));
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a pass knows of its run before it reads an event.
 
-use crate::analysis::options::{DelayMode, Options, SwitchStamping};
+use crate::analysis::options::{DelayMode, Options, SwitchStamping, ThetaMode};
 use crate::analysis::tally::{Conformance, DelayHistograms, EventCounts, PassTally, SwitchTally, Unsent};
 use crate::analysis::window::RoundWindow;
 use crate::record::{LogOrigin, RecordedForm, RunDescription, SwitchRule};
@@ -54,6 +54,13 @@ impl Rules {
     #[inline]
     pub(super) fn counts(&self, time_ps: i64) -> bool {
         self.options.range.holds(time_ps)
+    }
+
+    /// The first time that counts, where Theta is computed and messages may be in transit then.
+    pub(super) fn theta_begins_ps(&self) -> Option<i64> {
+        let Options { theta, range, .. } = self.options;
+        let begin_ps = range.after_ps.saturating_add(1);
+        (theta == ThetaMode::Compute && range.after_ps > i64::MIN && begin_ps <= range.until_ps).then_some(begin_ps)
     }
 
     pub(super) fn is_imported(&self) -> bool {
