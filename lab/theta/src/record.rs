@@ -218,6 +218,11 @@ impl FaultKind {
         use FaultKind::{Crash, DuplicateIdentity, EarlyMessages, LateStart, Replay, Silence, TwoFaced};
         matches!(self, Crash | Silence | LateStart | TwoFaced | EarlyMessages | Replay | DuplicateIdentity)
     }
+
+    /// Whether a clock by which delays are measured leaves its bound.
+    pub const fn makes_clock_false(self) -> bool {
+        matches!(self, FaultKind::ClockStep | FaultKind::ClockDrift)
+    }
 }
 
 /// A fault, with the process, link or host it acts on, and its time.

@@ -4,7 +4,7 @@
 mod common;
 
 use common::Scratch;
-use ffclock_theta::analysis::{Options, ThetaReport, analyse, trimmed};
+use ffclock_theta::analysis::{Omega, Options, Ratio, ThetaReport, analyse, trimmed};
 use ffclock_theta::certified::{Certified, CertifyError, CertifyOptions, OmegaBounds, certify};
 use ffclock_theta::log::LogReader;
 use ffclock_theta::simulate::{Simulation, Spec};
@@ -137,6 +137,37 @@ fn what_is_certified_holds_the_truth_of_a_hundred_seeds() {
         let width = assert_certified(log, &format!("seed {seed}, {bound}"));
         // Worth having where clocks are good.
         assert!(bound != "200 ns" || width < 2.0, "seed {seed}: {width}");
+    }
+}
+
+/// A counter that ticks every 5 us shows delays that are shorter than the least one by up to a tick.
+#[test]
+fn what_is_certified_allows_for_the_tick_of_a_coarse_counter() {
+    for seed in 0..60 {
+        let scenario = "rounds = 40\n[clock]\nhertz = 2e5\nbound = \"200 ns\"";
+        let (_scratch, log) = simulated(scenario, seed);
+        assert_certified(log, &format!("seed {seed}"));
+    }
+}
+
+/// Delays by a clock that left its bound are not passed off as right; by the true clocks they are.
+#[test]
+fn an_analysis_by_a_false_clock_says_so() {
+    let fault = "[[fault]]\nkind = \"clock-step\"\nhost = 1\nstep = \"50 ns\"";
+    let (_scratch, log) = simulated(&format!("rounds = 300\n[clock]\nbound = \"1 us\"\n{fault}"), 1);
+    let by_clocks = report(&log);
+    assert!(!by_clocks.whole && by_clocks.remarks[0].contains("host1"), "{:?}", by_clocks.remarks);
+    assert_sound(&report(&log.by_truth().expect("a simulation knows it")), "by the truth");
+}
+
+/// As Omega, it is 1 at least: D only makes ratios smaller.
+#[test]
+fn with_the_delay_too_omega_is_at_least_one() {
+    for seed in 0..5 {
+        let (_scratch, log) = simulated("rounds = 300\ndelay = \"10 ms\"", seed);
+        let Omega { omega, omega_with_delay, .. } = report(&log).all;
+        let omega = omega.expect("there are switches").ratio;
+        assert!(omega_with_delay >= Some(Ratio::ONE) && omega_with_delay <= Some(omega), "{omega_with_delay:?}");
     }
 }
 

@@ -257,6 +257,11 @@ fn remarks(run: &RunDescription, tally: &PassTally, damage: &[String], gaps: &Lo
             "{number} messages arrive before they are sent, down to {delay} ps from {from} to {to}: a clock is wrong"
         ));
     }
+    for fault in run.faults.iter().filter(|fault| fault.kind.makes_clock_false()) {
+        let host = fault.host.and_then(|host| run.hosts.get(host.index())).map_or("?", |host| &host.name);
+        remarks
+            .push(format!("by a fault of this run the clock of host {host} leaves its bound: no delay of it is right"));
+    }
     let mut counted = |count: u64, words: &str| {
         if count > 0 {
             remarks.push(format!("{count} {words}"));

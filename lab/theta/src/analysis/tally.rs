@@ -93,8 +93,18 @@ pub(super) struct JudgedSwitch {
 
 impl JudgedSwitch {
     fn ratio(&self) -> Ratio {
-        let larger = self.longest_ps.filter(|&longest| longest > self.relevant_ps);
-        larger.and_then(|longest| Ratio::of(longest, self.relevant_ps)).unwrap_or(Ratio::ONE)
+        self.ratio_over(self.relevant_ps)
+    }
+
+    /// With the delay D: tau+(e) / (tau_r-(e) + D).
+    fn ratio_with_delay(&self) -> Ratio {
+        self.ratio_over(self.relevant_ps.saturating_add(self.wait_ps))
+    }
+
+    /// At least 1, as in the definition of Omega.
+    fn ratio_over(&self, under_ps: i64) -> Ratio {
+        let larger = self.longest_ps.filter(|&longest| longest > under_ps);
+        larger.and_then(|longest| Ratio::of(longest, under_ps)).unwrap_or(Ratio::ONE)
     }
 }
 
@@ -120,12 +130,7 @@ impl SwitchTally {
         let ratio = judged.ratio();
         self.times += 1;
         self.idle += u64::from(judged.longest_ps.is_none());
-        let slowed = judged.relevant_ps.saturating_add(judged.wait_ps);
-        if let Some(with_delay) = judged.longest_ps.and_then(|longest| Ratio::of(longest, slowed))
-            && self.omega_with_delay.is_none_or(|kept| with_delay.exceeds(kept))
-        {
-            self.omega_with_delay = Some(with_delay);
-        }
+        self.omega_with_delay = self.omega_with_delay.max(Some(judged.ratio_with_delay()));
         self.relevant_min_ps = smaller(self.relevant_min_ps, Some(judged.relevant_ps));
         self.relevant_max_ps = self.relevant_max_ps.max(Some(judged.relevant_ps));
         self.longest.count(judged.longest_ps.unwrap_or(0) as u64);

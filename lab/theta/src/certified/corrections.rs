@@ -13,6 +13,7 @@ pub struct Corrections {
     first_ps: i64,
     epoch_ps: i64,
     drifts: Vec<f64>,
+    ticks_ps: Vec<i64>,
     /// Node 0 is the truth, node h + 1 is host h.
     epochs: Vec<Differences>,
 }
@@ -47,6 +48,8 @@ struct ClockEvidence<'a> {
     first_ps: i64,
     epoch_ps: i64,
     drifts: Vec<f64>,
+    /// The length of a tick: a reading of the counter says that its time has come, and that the next has not.
+    ticks_ps: Vec<i64>,
     samples: Vec<Vec<ClockSample>>,
     /// From messages, by epoch.
     messages: Vec<Differences>,
@@ -65,8 +68,8 @@ impl Corrections {
     ) -> Result<Self, Lie> {
         let evidence = ClockEvidence::new(run, clocks, crossings, epoch_ps);
         let epochs = evidence.close(None).map_err(|epoch| evidence.lie(epoch))?;
-        let ClockEvidence { first_ps, epoch_ps, drifts, .. } = evidence;
-        Ok(Corrections { first_ps, epoch_ps, drifts, epochs })
+        let ClockEvidence { first_ps, epoch_ps, drifts, ticks_ps, .. } = evidence;
+        Ok(Corrections { first_ps, epoch_ps, drifts, ticks_ps, epochs })
     }
 
     /// The least and the most picoseconds that pass in truth from `from` to `to`.
@@ -74,8 +77,9 @@ impl Corrections {
         let raw = to.clock_ps.saturating_sub(from.clock_ps);
         if from.host == to.host {
             // The same clock: only its rate can be wrong. What it puts first was first.
-            let slack = up(self.drifts[from.host] * raw.unsigned_abs() as f64).min(raw.saturating_abs());
-            return (raw.saturating_sub(slack), raw.saturating_add(slack));
+            let slack = up(self.drifts[from.host] * raw.unsigned_abs() as f64).saturating_add(self.ticks_ps[from.host]);
+            let (least, most) = (raw.saturating_sub(slack), raw.saturating_add(slack));
+            return (if raw > 0 { least.max(0) } else { least }, if raw < 0 { most.min(0) } else { most });
         }
         let epoch = epoch_of(self.first_ps, self.epoch_ps, from.clock_ps).min(self.epochs.len() - 1);
         let middle = middle(self.first_ps, self.epoch_ps, epoch);
@@ -83,7 +87,7 @@ impl Corrections {
         let differences = &self.epochs[epoch];
         let least = raw.saturating_sub(differences.most(to.host + 1, from.host + 1)).saturating_sub(slack);
         let most = raw.saturating_add(differences.most(from.host + 1, to.host + 1)).saturating_add(slack);
-        (least, most)
+        (least.saturating_sub(self.ticks_ps[from.host]), most.saturating_add(self.ticks_ps[to.host]))
     }
 
     /// Half the widest range of a difference of two clocks, in picoseconds; 0 for a single host.
@@ -130,6 +134,7 @@ impl<'a> ClockEvidence<'a> {
         let hosts = run.hosts.len();
         let of_host = |host: usize| clocks.iter().filter(move |sample| sample.host.index() == host);
         let drift = |host| of_host(host).map(|sample| sample.drift_bound.as_fraction()).fold(0.0, f64::max);
+        let tick_ps = |host| of_host(host).map(|sample| up(sample.period.as_seconds() * 1e12)).fold(0, i64::max);
         let times = || crossings.iter().flat_map(|message| [message.sent.clock_ps, message.perceived.clock_ps]);
         let (first_ps, last_ps) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let lasted = last_ps.saturating_sub(first_ps);
@@ -141,6 +146,7 @@ impl<'a> ClockEvidence<'a> {
             first_ps,
             epoch_ps,
             drifts: (0..hosts).map(drift).collect(),
+            ticks_ps: (0..hosts).map(tick_ps).collect(),
             samples: (0..hosts).map(|host| of_host(host).copied().collect()).collect(),
             messages: vec![Differences::unbounded(hosts + 1); epochs],
         };
@@ -149,11 +155,12 @@ impl<'a> ClockEvidence<'a> {
     }
 
     /// A message is not perceived before it was sent, nor earlier than the fastest possible one:
-    /// `correction[sender] - correction[receiver] <= clock at perception - clock at broadcast - fastest`.
+    /// `correction[sender] - correction[receiver] <= clock at perception + tick - clock at broadcast - fastest`.
     fn add(&mut self, GatheredMessage { sent, perceived, .. }: &GatheredMessage) {
         let epoch = epoch_of(self.first_ps, self.epoch_ps, sent.clock_ps);
         let middle = middle(self.first_ps, self.epoch_ps, epoch);
         let slack = slack(&self.drifts, *sent, middle).saturating_add(slack(&self.drifts, *perceived, middle));
+        let slack = slack.saturating_add(self.ticks_ps[perceived.host]);
         let fastest = i64::try_from(self.run.delay_min_ps).unwrap_or(i64::MAX);
         let most = perceived.clock_ps.saturating_sub(sent.clock_ps).saturating_sub(fastest).saturating_add(slack);
         if let Some(differences) = self.messages.get_mut(epoch) {

@@ -79,7 +79,9 @@ impl LogReader {
             let file = self.streams.first().and_then(|stream| stream.parts.first()?.parent()).unwrap_or(Path::new("."));
             return Err(LogError::run(file, "there is no truth.parquet: only simulations know the truth"));
         }
-        Ok(LogReader { clocks: self.truth.clone(), ..self })
+        let mut run = self.run;
+        run.faults.retain(|fault| !fault.kind.makes_clock_false());
+        Ok(LogReader { clocks: self.truth.clone(), run, ..self })
     }
 
     /// The streams of events.
