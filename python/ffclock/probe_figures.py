@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from .marks import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, sparse
-from .probe_recording import LOCATIONS, SITES, Floats, Phase, Record, is_outgoing
+from .probe_recording import LOCATIONS, SITES, Floats, Load, Phase, Record, is_outgoing
 from .style import canvas, run_axis, styled, unit_axis
 
 COLOURS: Final = {"tap": BLUE, "socket": GREEN, "user": VERMILLION, "driver": GREY}
@@ -29,7 +29,7 @@ def load_colour(name: str) -> str:
 
 def timeline_figure(record: Record) -> Canvas | None:
     """Figure 1: the way of one packet, and the medians of all; None where no packet came back."""
-    quiet = record.first_of_each()[0]
+    quiet = record.loads()[0].phases[0]
     timeline = quiet.findings.get("timeline")
     if not timeline:
         return None
@@ -90,14 +90,19 @@ def effect_figure(records: Sequence[tuple[str, Record]]) -> Canvas | None:
 
 
 def _joined(record: Record, site: str) -> Floats:
-    values = [phase.delay(site) for phase in record.phases if phase.name == "quiet"]
-    joined = np.concatenate(values) if values else np.empty(0)
-    return joined[np.isfinite(joined)] * _US
+    quiet = next((load for load in record.loads() if load.name == "quiet"), None)
+    return quiet.delay(site) * _US if quiet else np.empty(0)
 
 
 def _box_of(label: str, values: Floats) -> dict[str, Any]:
-    q1, median, q3, high = np.percentile(values, (25, 50, 75, 90))
-    return {"label": label, "q1": q1, "med": median, "q3": q3, "whislo": float(values.min()), "whishi": high}
+    """The paper's box: quartiles, and whiskers from the packet that waited least to nine tenths of all.
+
+    Behind the boundary, where delays are negative, the packet that waited least is the largest one.
+    """
+    q1, median, q3 = np.percentile(values, (25, 50, 75))
+    low, high = (0, 90) if median >= 0.0 else (10, 100)
+    whislo, whishi = np.percentile(values, (low, high))
+    return {"label": label, "q1": q1, "med": median, "q3": q3, "whislo": whislo, "whishi": whishi}
 
 
 def _draw_boxes(axes: Axes, boxes: list[dict[str, Any]], colours: Sequence[str]) -> None:
@@ -114,14 +119,14 @@ def series_figure(record: Record) -> Canvas:
 
     Unlike the paper's, the axis is logarithmic beyond 1 µs: tap and tail of user space lie four orders of magnitude apart here.
     """
-    phases = record.first_of_each()
+    loads = record.loads()
     with styled():
-        made = canvas(12.0, 1.1 + 1.9 * len(phases))
-        grid = made.subplots(len(phases), 2, squeeze=False)
-        for row, phase in zip(grid, phases, strict=True):
+        made = canvas(12.0, 1.1 + 1.9 * len(loads))
+        grid = made.subplots(len(loads), 2, squeeze=False)
+        for row, load in zip(grid, loads, strict=True):
             for axes, (name, way) in zip(row, _WAYS, strict=True):
-                _series(axes, phase, way)
-                axes.set_title(f"{phase.name}, {name}")
+                _series(axes, load, way)
+                axes.set_title(f"{load.name}, {name}")
             unit_axis(row[0].yaxis, "delay", 1.0 / _US)
         for axes in grid.flat:
             run_axis(axes, *axes.get_xlim())
@@ -133,13 +138,14 @@ def series_figure(record: Record) -> Canvas:
     return made
 
 
-def _series(axes: Axes, phase: Phase, way: int) -> None:
+def _series(axes: Axes, load: Load, way: int) -> None:
     for location in reversed(LOCATIONS):
-        values = phase.delay(SITES[location][way]) * _US
+        values = np.concatenate([phase.delay(SITES[location][way]) for phase in load.phases]) * _US
         chosen = np.isfinite(values)
         if not chosen.any():
             continue
-        t_s, values = phase.time_s()[chosen], values[chosen]
+        t_s = np.concatenate([phase.time_s() for phase in load.phases])[chosen]
+        values = values[chosen]
         places = sparse(values)
         axes.plot(t_s[places], values[places], ".", markersize=1.5, color=COLOURS[location], label=location)
     axes.set_yscale("symlog", linthresh=1.0)
@@ -147,30 +153,24 @@ def _series(axes: Axes, phase: Phase, way: int) -> None:
 
 def box_figure(record: Record) -> Canvas:
     """Figure 4: box plots by location (rows, the tap at the bottom) and direction (columns), a box for each load."""
-    phases = record.first_of_each()
+    loads = record.loads()
     with styled():
         made = canvas(11.0, 9.0)
         grid = made.subplots(len(LOCATIONS), 2)
         for row, location in zip(grid, reversed(LOCATIONS), strict=True):
             for axes, (name, way) in zip(row, _WAYS, strict=True):
-                found = [(phase.name, phase.figures(SITES[location][way])) for phase in phases]
-                boxes = [_recorded_box(load, figures) for load, figures in found if figures]
-                _draw_boxes(axes, boxes, [load_colour(load) for load, figures in found if figures])
+                found = [(load.name, load.delay(SITES[location][way]) * _US) for load in loads]
+                stamped = [(load, values) for load, values in found if values.size]
+                _draw_boxes(axes, [_box_of(load, values) for load, values in stamped], [load_colour(load) for load, _ in stamped])
                 axes.set_title(f"{location}, {name}")
                 unit_axis(axes.yaxis, "delay", 1.0 / _US)
         made.tight_layout()
     return made
 
 
-def _recorded_box(label: str, figures: dict[str, Any]) -> dict[str, Any]:
-    """The paper's box: minimum, quartiles and a whisker to the 90th percentile [µs]."""
-    keys = {"whislo": "min", "q1": "p25", "med": "median", "q3": "p75", "whishi": "p90"}
-    return {"label": label, **{name: figures[key] * 1e-3 for name, key in keys.items()}}
-
-
 def asymmetry_figure(record: Record) -> Canvas:
     """Figure 5: the asymmetry of each location by load, with its 95 % interval and what round trips alone allow, [-r, r]."""
-    phases = record.first_of_each()
+    phases = [phase for load in record.loads() for phase in load.phases]
     with styled():
         made = canvas(9.5, 8.0)
         for axes, location in zip(made.subplots(len(LOCATIONS), 1), reversed(LOCATIONS), strict=True):
@@ -210,14 +210,14 @@ def _asymmetries(axes: Axes, location: str, phases: Sequence[Phase]) -> None:
 
 def tail_figure(record: Record) -> Canvas:
     """The share of packets whose delay is larger, by location: quiet as a line, each load dotted in its colour."""
-    phases = record.first_of_each()
+    loads = record.loads()
     with styled():
         made = canvas(11.0, 9.0)
         grid = made.subplots(len(LOCATIONS), 2)
         for row, location in zip(grid, reversed(LOCATIONS), strict=True):
             for axes, (name, way) in zip(row, _WAYS, strict=True):
-                for phase in phases:
-                    _tail(axes, phase, SITES[location][way])
+                for load in loads:
+                    _tail(axes, load, SITES[location][way])
                 axes.set_title(f"{location}, {name}")
                 axes.set(ylabel="share larger", yscale="log")
                 axes.set_xscale("symlog", linthresh=1.0)
@@ -229,9 +229,8 @@ def tail_figure(record: Record) -> Canvas:
     return made
 
 
-def _tail(axes: Axes, phase: Phase, site: str) -> None:
-    values = np.sort(phase.delay(site))
-    values = values[np.isfinite(values)] * _US
+def _tail(axes: Axes, load: Load, site: str) -> None:
+    values = np.sort(load.delay(site)) * _US
     if not values.size:
         return
     larger = 1.0 - np.arange(values.size) / values.size
@@ -239,5 +238,5 @@ def _tail(axes: Axes, phase: Phase, site: str) -> None:
     chosen = np.unique(
         np.concatenate((np.linspace(0, values.size - 1, 800).astype(int), np.arange(max(0, values.size - 400), values.size)))
     )
-    style = "-" if phase.name == "quiet" else ":"
-    axes.plot(values[chosen], larger[chosen], style, color=load_colour(phase.name), label=phase.name, linewidth=1.2)
+    style = "-" if load.name == "quiet" else ":"
+    axes.plot(values[chosen], larger[chosen], style, color=load_colour(load.name), label=load.name, linewidth=1.2)

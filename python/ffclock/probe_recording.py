@@ -69,12 +69,19 @@ class Phase:
         """When each packet left user space, seconds since the beginning of the run."""
         return self.begin_s + self.stamps["user-send"]
 
-    def figures(self, site: str) -> dict[str, Any] | None:
-        """The figures of a site's delays [ns]: min, quartiles, percentiles; None where it was not stamped."""
-        for delay in self.findings["delays"]:
-            if delay["site"] == site:
-                return {**delay["delay_ns"], "p90": delay["p90_ns"], "count": delay["count"]}
-        return None
+
+@dataclass(frozen=True)
+class Load:
+    """All phases under the same load."""
+
+    name: str
+    phases: list[Phase]
+
+    def delay(self, site: str) -> Floats:
+        """The delays of a site in all of them [s], without packets that lack a stamp."""
+        delays: Floats = np.concatenate([phase.delay(site) for phase in self.phases])
+        stamped: Floats = delays[np.isfinite(delays)]
+        return stamped
 
 
 @dataclass(frozen=True)
@@ -87,12 +94,12 @@ class Record:
     paper: list[dict[str, Any]]
     """The paper's findings, each with a verdict and its evidence."""
 
-    def first_of_each(self) -> list[Phase]:
-        """One phase for each load, the quiet one first."""
-        seen: dict[str, Phase] = {}
+    def loads(self) -> list[Load]:
+        """The phases by load, quiet first."""
+        found: dict[str, list[Phase]] = {}
         for phase in self.phases:
-            seen.setdefault(phase.name, phase)
-        return sorted(seen.values(), key=lambda phase: phase.name != "quiet")
+            found.setdefault(phase.name, []).append(phase)
+        return sorted((Load(name, phases) for name, phases in found.items()), key=lambda load: load.name != "quiet")
 
 
 def is_outgoing(site: str) -> bool:

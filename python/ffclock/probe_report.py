@@ -78,8 +78,8 @@ def page_text(record: Record, drawn: dict[str, bytes], title: str = "") -> str:
         table("The paper's findings", ("finding", "evidence here", "in the paper"), claims),
         *(f"<figure>{picture(png, _WORDS[name])}<figcaption>{escape(_WORDS[name])}</figcaption></figure>" for name, png in drawn.items()),
         table("What happened to packets and stamps", _COUNTS, [_counts(phase) for phase in record.phases]),
-        *(table(f"{phase.name}: delays [µs]", _DELAYS, _delays(phase)) for phase in record.first_of_each()),
-        table("Asymmetry [µs]", _ASYMMETRIES, [row for phase in record.first_of_each() for row in _asymmetries(phase)]),
+        *(table(f"{phase.name}, from {phase.begin_s:.0f} s: delays [µs]", _DELAYS, _delays(phase)) for phase in record.phases),
+        table("Asymmetry [µs]", _ASYMMETRIES, [row for phase in record.phases for row in _asymmetries(phase)]),
         table("Order of events", _ORDERS, [row for phase in record.phases for row in _orders(phase)]),
     ]
     reference = " and ".join(record.phases[0].findings["reference"]) if record.phases else "none"
@@ -87,7 +87,7 @@ def page_text(record: Record, drawn: dict[str, bytes], title: str = "") -> str:
 
 
 def _mark(verdict: str) -> str:
-    return {"confirmed": "✓ ", "not-on-this-kernel": "✗ "}.get(verdict, "(not measured) ")
+    return {"confirmed": "✓ ", "not-on-this-kernel": "✗ ", "undecided": "≈ "}.get(verdict, "(not measured) ")
 
 
 def _verdict(record: Record) -> str:

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from ffclock import report
+from ffclock.probe_figures import _box_of
 from ffclock.probe_recording import FORMAT, KEY, ProbeError, Record, assemble, is_probe_record, read_record, stamps_of
 from ffclock.probe_report import main, page_text, pictures
 from ffclock.program import Program, ProgramError
@@ -102,14 +103,22 @@ def test_delays_have_the_signs_of_the_paper(tmp_path: Path) -> None:
     assert np.isnan(quiet.delay("tap-in")).sum() == 1
     assert np.isnan(quiet.delay("queue-out")).all()
     assert quiet.time_s()[5] == pytest.approx(0.00503, abs=1e-4)
-    assert quiet.figures("tap-out") is not None
-    assert quiet.figures("driver-out") is None
 
 
-def test_one_phase_of_each_load_is_drawn(tmp_path: Path) -> None:
-    phases = record(tmp_path / "a.parquet").first_of_each()
-    assert [phase.name for phase in phases] == ["quiet", "io", "cpu"]
-    assert [phase.begin_s for phase in phases] == [0.0, 2.0, 6.0]
+def test_all_phases_of_a_load_are_drawn(tmp_path: Path) -> None:
+    loads = record(tmp_path / "a.parquet").loads()
+    begins = {load.name: [phase.begin_s for phase in load.phases] for load in loads}
+    assert list(begins.items()) == [("quiet", [0.0, 4.0]), ("io", [2.0]), ("cpu", [6.0])]
+    assert loads[0].delay("tap-in").size == 2 * (PACKETS - 1)
+    assert loads[0].delay("queue-out").size == 0
+
+
+def test_whiskers_end_at_the_packet_that_waited_least() -> None:
+    waited = np.concatenate((np.linspace(1.0, 2.0, 99), [38.0]))
+    before, behind = _box_of("tap", waited), _box_of("socket", -waited)
+    assert (before["whislo"], behind["whishi"]) == (1.0, -1.0)
+    assert before["whishi"] == pytest.approx(-behind["whislo"])
+    assert before["whishi"] < 2.0
 
 
 def test_every_figure_of_the_paper_has_its_counterpart(tmp_path: Path) -> None:
@@ -148,8 +157,7 @@ def test_broken_causality_and_lost_events_are_reported_first(tmp_path: Path) -> 
 def test_the_command_reads_what_polars_wrote(tmp_path: Path, program: Program) -> None:
     whole = read_record(table(tmp_path / "a.parquet"), program)
     assert [phase.name for phase in whole.phases] == ["quiet", "io", "quiet", "cpu"]
-    tap = whole.phases[0].figures("tap-out")
-    assert tap is not None
+    tap = next(delay["delay_ns"] for delay in whole.phases[0].findings["delays"] if delay["site"] == "tap-out")
     assert tap["min"] == pytest.approx(np.nanmin(whole.phases[0].delay("tap-out")) * 1e9, abs=1.0)
     out = tmp_path / "out"
     assert report.main([str(tmp_path / "a.parquet"), "--ffclock-lab", str(program.path), "-o", str(out)]) == 0

@@ -1,12 +1,13 @@
 //! Where to stamp on this host, in plain words.
 //!
 //! A clock filters what varies and keeps what is constant, so the best location is the one whose delays reach least far
-//! above their minimum, summed over both directions, in the worst of the phases. What its minima leave is the
-//! asymmetry, which is stated with all that is known of it. A location whose stamps break causality is never advised.
+//! beyond the nearest to the driver, summed over both directions, in the worst of the phases. What these nearest delays
+//! leave is the asymmetry, which is stated with all that is known of it. A location whose stamps break causality is never advised.
 //! Where the 95 % intervals of the best two overlap or nearly do, another run may well reverse their order: then none
 //! is advised, and both are named.
 
 use crate::digest::{Digest, load_name};
+use crate::distances::SampledNs;
 use crate::findings::{Asymmetry, Plausibility};
 use crate::site::{Site, TimestampingLocation};
 use ffclock_counters::campaign::Load;
@@ -25,7 +26,7 @@ const NOTABLE: f64 = 1.5;
 pub struct LocationCandidate {
     /// The location that this is about.
     pub location: TimestampingLocation,
-    /// How far its delays reach above their minima, out and in together, 99 %, when the machine is quiet [ns].
+    /// How far its delays reach beyond the nearest to the driver, out and in together, 99 %, when the machine is quiet [ns].
     pub reach_ns: f64,
     /// Its 95 % interval in the phase in which it reaches farthest [ns].
     pub worst_interval_ns: (f64, f64),
@@ -100,7 +101,7 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
 fn candidate(digest: &Digest<'_>, location: TimestampingLocation) -> Option<LocationCandidate> {
     let reach = |load| reach(digest, load, location);
     let loads = digest.loads().into_iter().flatten();
-    let under_loads: Vec<(Load, DelayReach)> = loads.filter_map(|load| Some((load, reach(Some(load))?))).collect();
+    let under_loads: Vec<(Load, SampledNs)> = loads.filter_map(|load| Some((load, reach(Some(load))?))).collect();
     let quiet = reach(None)?;
     let worst = under_loads.iter().map(|(_, reach)| *reach).fold(quiet, |a, b| if b.ns > a.ns { b } else { a });
     let mut asymmetries = digest.asymmetries(None, location);
@@ -118,39 +119,18 @@ fn candidate(digest: &Digest<'_>, location: TimestampingLocation) -> Option<Loca
     })
 }
 
-/// How far delays reach above their minimum, both directions together [ns], with the 95 % interval.
-#[derive(Clone, Copy)]
-struct DelayReach {
-    ns: f64,
-    interval_ns: (f64, f64),
-}
-
 /// The reach of both directions; a site that is the reference reaches nowhere.
-fn reach(digest: &Digest<'_>, load: Option<Load>, location: TimestampingLocation) -> Option<DelayReach> {
+fn reach(digest: &Digest<'_>, load: Option<Load>, location: TimestampingLocation) -> Option<SampledNs> {
     let (out, back) = location.sites();
     let references = digest.with(load).map(|findings| findings.reference).next()?;
     let one = |site, reference| match digest.site(load, site) {
-        Some(summary) => {
-            let (low, high) = summary.p99_interval_ns;
-            let above = |ns: f64| ns - summary.min_ns;
-            Some(DelayReach { ns: above(summary.p99_ns), interval_ns: (above(low), above(high)) })
-        }
-        None => (site == reference).then_some(DelayReach { ns: 0.0, interval_ns: (0.0, 0.0) }),
+        Some(summary) => Some(summary.worst_reach),
+        None => (site == reference).then_some(SampledNs { ns: 0.0, interval_ns: (0.0, 0.0) }),
     };
     let (out, back) = (one(out, references.0)?, one(back, references.1)?);
     // What varies in one direction does so by itself: the distances of the ends add as squares do.
-    let (ns, below, above) = (out.ns + back.ns, out.below().hypot(back.below()), out.above().hypot(back.above()));
-    Some(DelayReach { ns, interval_ns: (ns - below, ns + above) })
-}
-
-impl DelayReach {
-    fn below(self) -> f64 {
-        self.ns - self.interval_ns.0
-    }
-
-    fn above(self) -> f64 {
-        self.interval_ns.1 - self.ns
-    }
+    let (ns, (below, above), (low, high)) = (out.ns + back.ns, out.sides_ns(), back.sides_ns());
+    Some(SampledNs { ns, interval_ns: (ns - below.hypot(low), ns + above.hypot(high)) })
 }
 
 fn width(one: &Asymmetry) -> f64 {
@@ -190,7 +170,7 @@ fn why(best: &LocationCandidate, others: &[LocationCandidate]) -> String {
         others.iter().map(|other| format!("{} {}", plain(other.location), us(worst(other)))).collect();
     let against = if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) };
     format!(
-        "Stamp at {}: of what a program can use, its delays reach least far above their minimum (99 %, both directions, worst phase): {}{against}.",
+        "Stamp at {}: of what a program can use, its delays reach least far beyond the nearest to the driver (99 %, both directions, worst phase): {}{against}.",
         plain(best.location),
         between_words(best)
     )
@@ -203,7 +183,7 @@ fn between_words(candidate: &LocationCandidate) -> String {
 
 fn tie_words(best: &LocationCandidate, next: &LocationCandidate) -> String {
     format!(
-        "{} and {} cannot be distinguished: their delays reach above their minimum by {} and {} (99 %, both directions, worst phase), and another \
+        "{} and {} cannot be distinguished: their delays reach beyond the nearest to the driver by {} and {} (99 %, both directions, worst phase), and another \
          run may put them the other way round. Measure more packets (--packets), or on a quieter machine.",
         plain(best.location),
         plain(next.location),
@@ -293,6 +273,35 @@ mod tests {
         assert!(text.contains("asymmetry is 0.10 us (95 %") && text.contains("wrong by 0.05 us"), "{text}");
         assert!(text.contains("Stress widens its delays from 1.98 us when quiet: cpu to 7.92 us"), "{text}");
         assert!(text.contains("stamps = \"trace\"") && !text.contains("packets only"), "{text}");
+    }
+
+    /// The socket's transmit stamp lies behind the boundary. One packet of 3000 was stamped late, because the driver was
+    /// interrupted before it.
+    #[test]
+    fn one_late_stamp_behind_the_boundary_does_not_decide() {
+        let mut passages = PacketPassages::default();
+        for number in 0..3000 {
+            let share = number * 37 % 101;
+            let late = if number == 1234 { 37_000 } else { 0 };
+            passages
+                .restore([
+                    (Site::UserSend, 100_000 - 20_000 - 200 * share),
+                    (Site::TapOut, 100_000 - 900 - 40 * share),
+                    (Site::DriverOut, 100_000),
+                    (Site::SocketOut, 100_000 + 1_000 + 2 * share + late),
+                    (Site::DriverIn, 300_000),
+                    (Site::TapIn, 300_000 + 300 + 4 * share),
+                    (Site::SocketIn, 300_000 + 200 + 4 * share),
+                    (Site::UserReceive, 320_000 + 100 * share),
+                ])
+                .unwrap();
+        }
+        let quiet = Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"));
+        let advice = advise(&Digest::of([(None, &quiet)]), &[]);
+        assert_eq!(advice.location, Some(TimestampingLocation::Socket), "{advice:#?}");
+        let socket = advice.candidates[0].asymmetry.expect("it is not the reference");
+        assert_eq!((socket.out_ns.round(), socket.in_ns.round()), (-1_000.0, 200.0), "{socket:?}");
+        assert!(socket.interval_ns.0 > -1_300.0 && socket.interval_ns.1 < -1_100.0, "{socket:?}");
     }
 
     #[test]

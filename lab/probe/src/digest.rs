@@ -1,5 +1,6 @@
 //! A run in few numbers: each site's delays by load, over all phases with that load.
 
+use crate::distances::SampledNs;
 use crate::findings::{Asymmetry, Findings, SiteDelay};
 use crate::site::{Site, TimestampingLocation};
 use ffclock_counters::campaign::Load;
@@ -8,16 +9,17 @@ use serde::Serialize;
 /// The delays of a site under one load [ns].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DelaySummary {
-    /// The smallest of all phases.
-    pub min_ns: f64,
+    /// The mean of the phases' delays nearest to the boundary, and all that their intervals hold. A mean, because the
+    /// nearest of several phases together is nearer than that of one.
+    pub nearest: SampledNs,
     /// The mean of the phases' medians.
     pub median_ns: f64,
     /// The mean of the phases' distances between the quartiles.
     pub iqr_ns: f64,
-    /// The largest of the phases' 99th percentiles.
-    pub p99_ns: f64,
-    /// The 95 % interval of that phase's.
-    pub p99_interval_ns: (f64, f64),
+    /// The mean of how far the phases' delays reach, and all that their intervals hold.
+    pub reach: SampledNs,
+    /// The phase in which they reach farthest.
+    pub worst_reach: SampledNs,
 }
 
 /// Findings by load.
@@ -60,13 +62,15 @@ impl<'a> Digest<'a> {
         let found: Vec<&SiteDelay> =
             self.with(load).flat_map(|findings| &findings.delays).filter(|delay| delay.site == site).collect();
         let mean = |of: fn(&SiteDelay) -> f64| found.iter().map(|delay| of(delay)).sum::<f64>() / found.len() as f64;
-        let widest = found.iter().max_by(|a, b| a.delay_ns.p99.total_cmp(&b.delay_ns.p99))?;
+        let worst_reach = found.iter().map(|delay| delay.reach).max_by(|a, b| a.ns.total_cmp(&b.ns))?;
+        let nearest = all_of(found.iter().map(|delay| delay.nearest.interval_ns));
+        let reach = all_of(found.iter().map(|delay| delay.reach.interval_ns));
         Some(DelaySummary {
-            min_ns: found.iter().map(|delay| delay.delay_ns.min).fold(f64::INFINITY, f64::min),
+            nearest: SampledNs { ns: mean(|delay| delay.nearest.ns), interval_ns: nearest },
             median_ns: mean(|delay| delay.delay_ns.median),
             iqr_ns: mean(|delay| delay.delay_ns.iqr()),
-            p99_ns: widest.delay_ns.p99,
-            p99_interval_ns: widest.p99_interval_ns,
+            reach: SampledNs { ns: mean(|delay| delay.reach.ns), interval_ns: reach },
+            worst_reach,
         })
     }
 
@@ -75,6 +79,11 @@ impl<'a> Digest<'a> {
         let all = self.with(load).flat_map(|findings| &findings.asymmetries);
         all.filter(|one| one.location == location).copied().collect()
     }
+}
+
+/// From the lowest to the highest end.
+fn all_of(intervals: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
+    intervals.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one.0), high.max(one.1)))
 }
 
 /// The name of a load, for people.

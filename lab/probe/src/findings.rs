@@ -3,8 +3,10 @@
 //! Names and signs are the paper's (sections III and IV): a delay is the time between a location and the boundary to
 //! the driver, d_out = T_driver - T_location and d_in = T_location - T_driver, positive in the order of causes. The
 //! asymmetry of a location is A = min d_out - min d_in (section V); all that round trips alone can say is that it lies
-//! within +-r, r = min d_out + min d_in.
+//! within +-r, r = min d_out + min d_in. The paper's minimum is the packet that waited least. Behind the boundary that is
+//! the largest delay ([`BoundaryDistances`]).
 
+use crate::distances::{BoundaryDistances, SampledNs};
 use crate::passages::PacketPassages;
 use crate::payload::{Direction, DirectionInFiles};
 use crate::site::{Site, TimestampingLocation};
@@ -18,8 +20,6 @@ use serde::{Deserialize, Serialize};
 const SLACK: Span = Span::from_micros(1);
 /// A reference needs the stamps of this share of the packets.
 const ENOUGH: f64 = 0.5;
-/// The share of delays that lie before the edge of their distribution.
-pub const EDGE: f64 = 0.1;
 /// Examples of a violation that are kept.
 const EXAMPLES: usize = 3;
 
@@ -63,8 +63,10 @@ pub struct SiteDelay {
     pub delay_ns: Spread,
     /// The 90th percentile [ns], where the paper's whiskers end.
     pub p90_ns: f64,
-    /// The 95 % interval of the 99th percentile [ns], by the ranks between which it lies.
-    pub p99_interval_ns: (f64, f64),
+    /// The delay nearest to the boundary, with its 98 % interval.
+    pub nearest: SampledNs,
+    /// How far 99 % of the delays reach beyond it, with the 95 % interval.
+    pub reach: SampledNs,
 }
 
 /// Stamps that contradict the order of causes.
@@ -89,14 +91,14 @@ pub struct OrderViolation {
 pub struct Asymmetry {
     /// The location.
     pub location: TimestampingLocation,
-    /// The smallest delay out [ns].
+    /// The delay out that is nearest to the boundary [ns].
     pub out_ns: f64,
-    /// The smallest delay in [ns].
+    /// The delay in that is nearest to the boundary [ns].
     pub in_ns: f64,
-    /// Where the delays begin in bulk, out and in: their tenth percentiles [ns]. A clock follows them; one packet alone
-    /// may be faster.
+    /// Where the delays begin in bulk, out and in: a tenth of them lies nearer to the boundary [ns]. A clock follows
+    /// them; one packet alone may be nearer.
     pub edges_ns: (f64, f64),
-    /// Smallest delay out minus smallest delay in [ns]; half of it is the error of a clock that takes it for 0.
+    /// Nearest delay out minus nearest delay in [ns]; half of it is the error of a clock that takes it for 0.
     pub asymmetry_ns: f64,
     /// The 95 % interval of the asymmetry by the bootstrap [ns].
     pub interval_ns: (f64, f64),
@@ -218,16 +220,15 @@ impl PassageView<'_> {
         }
         let delays = self.delays_ns(site);
         let delay_ns = Spread::of(&delays)?;
-        // The rank of a percentile varies as a binomial does (its normal form).
-        let around = 1.96 * (0.99 * 0.01 / delays.len() as f64).sqrt();
-        let p99_interval_ns = (percentile(&delays, 0.99 - around)?, percentile(&delays, (0.99 + around).min(1.0))?);
+        let distances = BoundaryDistances::of(&delays)?;
         Some(SiteDelay {
             direction: site.direction(),
             site,
             count: delays.len(),
             delay_ns,
             p90_ns: percentile(&delays, 0.9)?,
-            p99_interval_ns,
+            nearest: distances.nearest(),
+            reach: distances.reach(),
         })
     }
 
@@ -279,17 +280,18 @@ impl PassageView<'_> {
             |order: &&OrderViolation| [order.first, order.second].iter().any(|site| *site == out || *site == back);
         let is_violated = causality.iter().filter(is_ours).any(|order| order.violations > 0);
         let (out, back) = (self.delays_ns(out), self.delays_ns(back));
-        let edges_ns = (percentile(&out, EDGE)?, percentile(&back, EDGE)?);
-        let (out, back) = (Smallest::of(out)?, Smallest::of(back)?);
-        let (asymmetry_ns, limit_ns) = (out.min - back.min, out.min + back.min);
+        let (out, back) = (BoundaryDistances::of(&out)?, BoundaryDistances::of(&back)?);
+        let edges_ns = (out.edge_ns(), back.edge_ns());
+        let (out, back) = (out.nearest(), back.nearest());
+        let (asymmetry_ns, limit_ns) = (out.ns - back.ns, out.ns + back.ns);
         let is_possible = limit_ns >= 0.0 && asymmetry_ns.abs() <= limit_ns;
         Some(Asymmetry {
             location,
             edges_ns,
-            out_ns: out.min,
-            in_ns: back.min,
+            out_ns: out.ns,
+            in_ns: back.ns,
             asymmetry_ns,
-            interval_ns: (out.min - back.high, out.high - back.min),
+            interval_ns: (out.interval_ns.0 - back.interval_ns.1, out.interval_ns.1 - back.interval_ns.0),
             limit_ns,
             verdict: match (is_violated, is_possible) {
                 (true, _) => Plausibility::CausalityFault,
@@ -297,27 +299,6 @@ impl PassageView<'_> {
                 (false, false) => Plausibility::BeyondReference,
             },
         })
-    }
-}
-
-/// The smallest of many delays, and its upper limit under resampling.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Smallest {
-    /// The smallest delay [ns].
-    pub min: f64,
-    /// Its upper limit with a probability of 98 % [ns].
-    pub high: f64,
-}
-
-impl Smallest {
-    /// The bootstrap in closed form: of n delays drawn again with repetition, the k smallest are all missed with
-    /// probability (1 - k/n)^n, about e^-k, so that the smallest one drawn is at most the fourth smallest in 98 % of
-    /// all draws.
-    pub fn of(mut delays: Vec<f64>) -> Option<Self> {
-        const RANK: usize = 3;
-        delays.sort_by(f64::total_cmp);
-        let high = *delays.get(RANK.min(delays.len().checked_sub(1)?))?;
-        Some(Smallest { min: delays[0], high })
     }
 }
 

@@ -12,6 +12,7 @@ pub mod advice;
 pub mod agreement;
 mod collect;
 pub mod digest;
+pub mod distances;
 pub mod ebpf;
 pub mod echo;
 pub mod effect;

@@ -2,11 +2,13 @@
 //! to 5).
 
 use crate::digest::{DelaySummary, Digest, load_name};
+use crate::distances::SampledNs;
 use crate::findings::Plausibility;
 use crate::payload::Direction;
 use crate::site::{Site, TimestampingLocation};
 use ffclock_counters::campaign::Load;
 use serde::Serialize;
+use std::cmp::Ordering;
 
 /// Medians and spreads that are no further apart are level: half of the most that mapping a software stamp to the
 /// counter may err [ns].
@@ -20,6 +22,8 @@ pub enum PaperVerdict {
     Confirmed,
     /// It does not.
     NotOnThisKernel,
+    /// The intervals of the figures overlap: more packets may show it.
+    Undecided,
     /// What would show it was not measured.
     NotMeasured,
 }
@@ -30,6 +34,7 @@ impl PaperVerdict {
         match self {
             PaperVerdict::Confirmed => "confirmed",
             PaperVerdict::NotOnThisKernel => "not on this kernel",
+            PaperVerdict::Undecided => "undecided",
             PaperVerdict::NotMeasured => "not measured",
         }
     }
@@ -86,6 +91,15 @@ fn us(ns: f64) -> String {
     format!("{:.2}", ns / 1e3)
 }
 
+/// The distance of a delay from the boundary, on whichever side.
+fn away(nearest: SampledNs) -> SampledNs {
+    if nearest.ns >= 0.0 {
+        return nearest;
+    }
+    let (low, high) = nearest.interval_ns;
+    SampledNs { ns: -nearest.ns, interval_ns: (-high, -low) }
+}
+
 /// A verdict and the numbers that show it.
 struct Judgement {
     verdict: PaperVerdict,
@@ -104,26 +118,51 @@ impl Judgement {
 
 /// A statement about this host, with its numbers.
 struct Statement {
-    holds: bool,
+    verdict: PaperVerdict,
     words: String,
 }
 
 impl Statement {
+    fn of(holds: bool, words: String) -> Self {
+        Statement { verdict: if holds { PaperVerdict::Confirmed } else { PaperVerdict::NotOnThisKernel }, words }
+    }
+
+    /// That each figure is larger than the one before it.
+    fn rising(figures: &[SampledNs], words: String) -> Self {
+        let steps: Vec<_> = figures.windows(2).map(|pair| pair[0].compare(pair[1])).collect();
+        let verdict = if steps.contains(&Some(Ordering::Greater)) {
+            PaperVerdict::NotOnThisKernel
+        } else if steps.contains(&None) {
+            PaperVerdict::Undecided
+        } else {
+            PaperVerdict::Confirmed
+        };
+        Statement { verdict, words }
+    }
+
     fn judged(self) -> Judgement {
-        let verdict = if self.holds { PaperVerdict::Confirmed } else { PaperVerdict::NotOnThisKernel };
-        Judgement { verdict, evidence: self.words }
+        Judgement { verdict: self.verdict, evidence: self.words }
     }
 }
 
-/// Of several statements of the same kind all have to hold.
+/// Of several statements of the same kind all have to hold: one that does not refutes them, one that is open leaves
+/// them open.
 fn all_of(statements: &[Statement], otherwise: &str) -> Judgement {
     if statements.is_empty() {
         return Judgement::missing(otherwise);
     }
-    let kept = statements.iter().filter(|statement| statement.holds).count();
+    let count = |verdict| statements.iter().filter(|statement| statement.verdict == verdict).count();
+    let (kept, broken) = (count(PaperVerdict::Confirmed), count(PaperVerdict::NotOnThisKernel));
+    let open = statements.len() - kept - broken;
     let words: Vec<&str> = statements.iter().map(|statement| statement.words.as_str()).collect();
-    let words = format!("{kept} of {}: {}", statements.len(), words.join("; "));
-    Statement { holds: kept == statements.len(), words }.judged()
+    let counted = if open > 0 { format!(" ({open} undecided)") } else { String::new() };
+    let evidence = format!("{kept} of {}{counted}: {}", statements.len(), words.join("; "));
+    let verdict = match (broken, open) {
+        (0, 0) => PaperVerdict::Confirmed,
+        (0, _) => PaperVerdict::Undecided,
+        _ => PaperVerdict::NotOnThisKernel,
+    };
+    Judgement { verdict, evidence }
 }
 
 struct PaperView<'a> {
@@ -164,7 +203,7 @@ impl PaperView<'_> {
     }
 
     fn of_three(&self, way: Direction, what: &str, holds: fn(&[DelaySummary; 3]) -> bool) -> PaperClaim {
-        let judged = |three| Statement { holds: holds(&three), words: Self::words(way, &three) }.judged();
+        let judged = |three| Statement::of(holds(&three), Self::words(way, &three)).judged();
         let found = self.three(way).map(judged);
         let found = found.unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"));
         found.claim(format!("{what} on the way {}", word(way)), "IV, figures 3 and 4")
@@ -194,7 +233,7 @@ impl PaperView<'_> {
                 us(socket),
                 us(user)
             );
-            statements.push(Statement { holds, words });
+            statements.push(Statement::of(holds, words));
         }
         let text = "every stress keeps the order: tap before user space going out; tap, socket, user space coming in";
         all_of(&statements, "needs --stress, tap, socket and user space").claim(text, "figure 3")
@@ -214,7 +253,7 @@ impl PaperView<'_> {
                     us(back.median_ns),
                     us(back.iqr_ns)
                 );
-                statements.push(Statement { holds, words });
+                statements.push(Statement::of(holds, words));
             }
         }
         let text = "delays are larger and more variable on the way out than on the way in";
@@ -222,13 +261,13 @@ impl PaperView<'_> {
     }
 
     /// Every location and direction that was stamped quiet and under all of `loads`, with its spreads in that order.
-    fn series(&self, loads: &[Load], of: fn(&DelaySummary) -> f64) -> Vec<(String, Vec<f64>)> {
+    fn series<T>(&self, loads: &[Load], of: fn(&DelaySummary) -> T) -> Vec<(String, Vec<T>)> {
         let mut series = Vec::new();
         for location in LOCATIONS {
             for way in WAYS {
                 let place = site(location, way);
                 let all = core::iter::once(None).chain(loads.iter().copied().map(Some));
-                let values: Option<Vec<f64>> =
+                let values: Option<Vec<T>> =
                     all.map(|load| self.digest.site(load, place).map(|summary| of(&summary))).collect();
                 series.extend(values.map(|values| (format!("{} {}", location.name(), word(way)), values)));
             }
@@ -237,25 +276,24 @@ impl PaperView<'_> {
     }
 
     fn stress_orders(&self) -> PaperClaim {
-        let series = self.series(&[Load::Io, Load::Syscall], |summary| summary.p99_ns - summary.min_ns);
+        let series = self.series(&[Load::Io, Load::Syscall], |summary| summary.reach);
         let statements: Vec<Statement> = series
             .into_iter()
-            .map(|(name, values)| {
-                let [quiet, io, syscall] = [values[0], values[1], values[2]];
-                let words = format!("{name} quiet {}, io {}, syscall {} us", us(quiet), us(io), us(syscall));
-                Statement { holds: quiet < io && io < syscall, words }
+            .map(|(name, reaches)| {
+                let [quiet, io, syscall] = [0, 1, 2].map(|place: usize| us(reaches[place].ns));
+                Statement::rising(&reaches, format!("{name} quiet {quiet}, io {io}, syscall {syscall} us"))
             })
             .collect();
-        let text = "system calls disrupt more than disk activity, and that more than quiet (99 % less minimum)";
+        let text = "system calls disrupt more than disk activity, and that more than quiet (99 % beyond the nearest)";
         all_of(&statements, "needs --stress io,syscall").claim(text, "IV, stress")
     }
 
     fn minima_drop(&self) -> PaperClaim {
         let mut statements = Vec::new();
         for load in [Load::Syscall, Load::Ip] {
-            for (name, values) in self.series(&[load], |summary| summary.min_ns) {
-                let words = format!("{load} {name} {} to {}", us(values[0]), us(values[1]));
-                statements.push(Statement { holds: values[1] < values[0], words });
+            for (name, nearest) in self.series(&[load], |summary| summary.nearest) {
+                let words = format!("{load} {name} {} to {}", us(nearest[0].ns), us(nearest[1].ns));
+                statements.push(Statement::rising(&[nearest[1], nearest[0]].map(away), words));
             }
         }
         let text = "smallest delays shrink under system calls and IP traffic (hot caches)";
@@ -269,7 +307,7 @@ impl PaperView<'_> {
             .map(|(name, values)| {
                 let change = values[1] - values[0];
                 let words = format!("{name} {} to {} us", us(values[0]), us(values[1]));
-                Statement { holds: change.abs() <= LEVEL_NS.max(0.2 * values[0].abs()), words }
+                Statement::of(change.abs() <= LEVEL_NS.max(0.2 * values[0].abs()), words)
             })
             .collect();
         let text = "IP traffic leaves tap and socket almost as they are on the way in (medians)";
@@ -293,7 +331,7 @@ impl PaperView<'_> {
             "{broken} violations; the stamp lies up to {} us behind the driver's boundary (the paper: 356 us)",
             us((-earliest).max(0.0))
         );
-        Statement { holds: broken > 0, words }.judged().claim(text, "IV and V")
+        Statement::of(broken > 0, words).judged().claim(text, "IV and V")
     }
 
     fn tap_asymmetry_is_steady(&self) -> PaperClaim {
@@ -312,7 +350,7 @@ impl PaperView<'_> {
         let holds = values.iter().all(|(_, value)| (value - quiet).abs() <= 1e3);
         let words: Vec<String> =
             values.iter().map(|(load, value)| format!("{} {}", load_name(*load), us(*value))).collect();
-        Statement { holds, words: format!("{} us", words.join(", ")) }.judged().claim(text, "V, figure 5")
+        Statement::of(holds, format!("{} us", words.join(", "))).judged().claim(text, "V, figure 5")
     }
 }
 

@@ -5,7 +5,7 @@
 //! ahead of the other.
 
 use super::boundary::Crossed;
-use crate::findings::{EDGE, Smallest};
+use crate::distances::{BoundaryDistances, SampledNs};
 use ffclock_control::calibration::{Calibration, CalibrationError, Entry, QUIET, Subject, Taken};
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_statistics::{Spread, percentile};
@@ -77,8 +77,8 @@ pub struct HostDelays {
     location: Taken,
     /// Whether the daemon had moved its stamps.
     is_calibrated: bool,
-    /// The smallest delays of all exchanges [ns].
-    least_ns: Option<EachWay<Smallest>>,
+    /// The delays of all exchanges that are nearest to the driver.
+    least_ns: Option<EachWay<SampledNs>>,
     /// The delays of each exchange whose packets are certain [ns].
     delays_ns: EachWay<Vec<f64>>,
     /// The clock of the exchanges as the daemon stamped them, ahead of the clock of the same packets stamped at the
@@ -132,7 +132,7 @@ pub struct HostDelayFigures {
     pub events_lost: u64,
     /// Rows of the recording that are damaged.
     pub rows_unreadable: u64,
-    /// The smallest delays [ns].
+    /// The delays nearest to the driver [ns].
     pub least_ns: Option<(f64, f64)>,
     /// From the stamp to the driver [ns].
     pub out_ns: Option<Spread>,
@@ -207,7 +207,10 @@ impl HostDelays {
         let back = |one: &Twice| ns(one.stamped.received.counter, one.at_driver.received.counter);
         // The fastest request comes right after another one, whose packets make it uncertain: it is in the minima all
         // the same.
-        let least = |delay: &dyn Fn(&Twice) -> f64| Smallest::of(seen.iter().map(|(one, _)| delay(one)).collect());
+        let least = |delay: &dyn Fn(&Twice) -> f64| {
+            let delays: Vec<f64> = seen.iter().map(|(one, _)| delay(one)).collect();
+            Some(BoundaryDistances::of(&delays)?.nearest())
+        };
         let BoundaryLook { device, is_calibrated, events_lost, rows_unreadable } = look;
         HostDelays {
             device,
@@ -249,23 +252,24 @@ impl HostDelays {
         Ok(())
     }
 
+    fn distances(&self) -> Option<EachWay<BoundaryDistances>> {
+        let EachWay { out, back } = &self.delays_ns;
+        Some(EachWay { out: BoundaryDistances::of(out)?, back: BoundaryDistances::of(back)? })
+    }
+
     /// The edges of the two delays [ns].
     fn edges_ns(&self) -> Option<EachWay<f64>> {
-        let EachWay { out, back } = &self.delays_ns;
-        Some(EachWay { out: percentile(out, EDGE)?, back: percentile(back, EDGE)? })
+        let EachWay { out, back } = self.distances()?;
+        Some(EachWay { out: out.edge_ns(), back: back.edge_ns() })
     }
 
     /// How far the figures may be off [ns], 95 %: the edges by the ranks between which they lie, each way for itself,
-    /// and the smallest delays by how large they could have come out, as those of test packets.
+    /// and the nearest delays by how far away they could have come out, as those of test packets.
     fn uncertainty_ns(&self) -> Option<f64> {
-        let half = |values: &[f64]| {
-            let share = 1.96 * (EDGE * (1.0 - EDGE) / values.len() as f64).sqrt();
-            let (low, high) = (percentile(values, (EDGE - share).max(0.0))?, percentile(values, EDGE + share)?);
-            Some((high - low) / 2.0)
-        };
-        let edges_ns = half(&self.delays_ns.out)?.hypot(half(&self.delays_ns.back)?);
+        let EachWay { out, back } = self.distances()?;
+        let edges_ns = out.edge_half_width_ns().hypot(back.edge_half_width_ns());
         let EachWay { out, back } = self.least_ns?;
-        Some(edges_ns.max((out.high - out.min) + (back.high - back.min)))
+        Some(edges_ns.max(out.width_ns() + back.width_ns()))
     }
 
     /// For the calibration. What the clock finds unequal is where the calibrated clock of these very packets is right:
@@ -293,8 +297,8 @@ impl HostDelays {
             subject: Subject::here(&self.device),
             location: self.location,
             load: QUIET.to_owned(),
-            out_ns: least.out.min,
-            in_ns: least.back.min,
+            out_ns: least.out.ns,
+            in_ns: least.back.ns,
             unequal_ns: Some(edges.out - edges.back),
             uncertainty_ns: self.uncertainty_ns()?,
             packets: self.exchanges() as u64,
@@ -346,7 +350,7 @@ impl HostDelays {
             left_out: exchanges,
             events_lost: events,
             rows_unreadable: rows,
-            least_ns: self.least_ns.map(|least| (least.out.min, least.back.min)),
+            least_ns: self.least_ns.map(|least| (least.out.ns, least.back.ns)),
             out_ns: Spread::of(&self.delays_ns.out),
             in_ns: Spread::of(&self.delays_ns.back),
             edges_ns: self.edges_ns().map(|edges| (edges.out, edges.back)),

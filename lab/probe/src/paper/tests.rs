@@ -87,6 +87,18 @@ fn a_stamp_after_the_return_is_the_papers_fault() {
     assert_eq!(verdict(&claims, "packet is back"), PaperVerdict::Confirmed);
 }
 
+/// Several quiet phases together have a nearer minimum than one phase under load, though nothing differs.
+#[test]
+fn phases_that_do_not_differ_decide_nothing() {
+    let mut phases: Vec<_> = (0..6).map(|_| (None, findings(PAPER))).collect();
+    phases.push((Some(Load::Syscall), findings(PAPER)));
+    phases.push((Some(Load::Io), findings(PAPER)));
+    let claims = claims_of(&phases);
+    for words in ["smallest delays shrink", "system calls disrupt more"] {
+        assert_eq!(verdict(&claims, words), PaperVerdict::Undecided, "{words}: {claims:#?}");
+    }
+}
+
 #[test]
 fn nothing_measured_confirms_nothing() {
     for PaperClaim { claim, verdict, evidence, .. } in claims_of(&[]) {

@@ -92,11 +92,11 @@ fn the_smallest_delay_is_that_of_all_exchanges_and_the_clock_follows_the_certain
     joined.push(JoinedExchange { crossed, ..fast });
     let own = judged(&joined);
     let EachWay { out, .. } = own.least_ns.unwrap();
-    assert!((12_000.0..16_100.0).contains(&out.min), "{out:?}");
+    assert!((12_000.0..16_100.0).contains(&out.ns), "{out:?}");
     assert_eq!((own.exchanges(), own.counts.exchanges), (200, 1));
     // One alone was so fast: the next may be faster still, as the fourth smallest says.
-    assert!(out.high >= 40_000.0);
-    assert!(own.uncertainty_ns().unwrap() >= out.high - out.min, "{:?}", own.uncertainty_ns());
+    assert!(out.interval_ns.1 >= 40_000.0);
+    assert!(own.uncertainty_ns().unwrap() >= out.width_ns(), "{:?}", own.uncertainty_ns());
 }
 
 #[test]
