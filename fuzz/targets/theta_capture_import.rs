@@ -3,7 +3,7 @@
 #![no_main]
 
 use ffclock_theta::analysis::{Options, analyse};
-use ffclock_theta::import::{ImportOptions, ServerCapture, TwoSidedOptions, import, import_two_sided};
+use ffclock_theta::import::{ImportOptions, OverlapRule, ServerCapture, TwoSidedOptions, import, import_two_sided};
 use ffclock_theta::log::LogReader;
 use ffclock_units::Rate;
 use libfuzzer_sys::fuzz_target;
@@ -89,7 +89,7 @@ fn patched(mut bytes: Vec<u8>, patches: &[u8]) -> Vec<u8> {
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let client = if choice & 1 == 1 { rest.to_vec() } else { patched(capture(Form::by(choice & 2), 0), rest) };
-    let options = ImportOptions { client: IpAddr::V4(Ipv4Addr::from(CLIENT)), port: PORT, tolerated: 1 };
+    let options = ImportOptions { client: IpAddr::V4(Ipv4Addr::from(CLIENT)), port: PORT, tolerated: 1, overlap: OverlapRule::Refuse };
     let directory = place();
     let _ = fs::remove_dir_all(&directory);
     let outcome = if choice & 4 == 0 {

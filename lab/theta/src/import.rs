@@ -14,7 +14,7 @@ mod pcapng;
 mod requests;
 mod two_sided;
 
-pub use requests::{ImportOptions, ImportSummary, import};
+pub use requests::{ImportOptions, ImportSummary, OverlapRule, import};
 pub use two_sided::{ServerCapture, TwoSidedOptions, import_two_sided};
 
 /// Why a capture cannot be imported.
@@ -36,6 +36,18 @@ pub enum ImportError {
         client: std::net::IpAddr,
         /// The port.
         port: u16,
+    },
+    /// The client does not wait for a reply before it asks again.
+    #[error(
+        "on {connections} connections the client wrote {writes} times more while a request was open: it does not wait for replies \
+         (pipelined or multiplexed requests), or a reply was lost, or it writes a request in parts; replies could be given to the \
+         wrong requests. Where all that it writes before a reply is one request, say so (--one-request-at-a-time)"
+    )]
+    Overlapping {
+        /// Connections on which it did.
+        connections: usize,
+        /// Writes.
+        writes: u64,
     },
     /// No capture at a server holds its packets.
     #[error("none of the captures holds packets of the server {0}")]

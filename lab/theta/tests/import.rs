@@ -7,7 +7,7 @@ use common::generator::Random;
 use ffclock_theta::analysis::{Options, Ratio, ThetaReport, analyse};
 use ffclock_theta::certified::{CertifyOptions, certify};
 use ffclock_theta::import::{
-    ImportError, ImportOptions, ImportSummary, ServerCapture, TwoSidedOptions, import, import_two_sided,
+    ImportError, ImportOptions, ImportSummary, OverlapRule, ServerCapture, TwoSidedOptions, import, import_two_sided,
 };
 use ffclock_theta::log::LogReader;
 use ffclock_units::Rate;
@@ -21,7 +21,7 @@ fn address(last: u8) -> Ipv4Addr {
 }
 
 fn options() -> ImportOptions {
-    ImportOptions { client: IpAddr::V4(address(CLIENT)), port: PORT, tolerated: 1 }
+    ImportOptions { client: IpAddr::V4(address(CLIENT)), port: PORT, tolerated: 1, overlap: OverlapRule::Refuse }
 }
 
 /// The last byte of an address, and a port.
@@ -87,6 +87,65 @@ fn rounds_of_requests_become_a_log_with_an_omega() {
     // Three replies of four let the client go on: 300 us. The slow one is in transit over two more rounds.
     assert_eq!(report.all.relevant_min_ps, Some(300_000_000));
     assert_eq!(report.all.omega.map(|peak| peak.ratio), Ratio::of(2400, 300));
+}
+
+/// A segment of TCP in Ethernet: who sends it to whom, the number of its first byte, its flags and its content.
+fn segment(from: Endpoint, to: Endpoint, sequence: u32, flags: u8, content: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0; 12];
+    frame.extend([0x08, 0x00]);
+    let total = 40 + content.len() as u16;
+    frame.extend([0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0, 0, 64, 6, 0, 0]);
+    frame.extend(address(from.0).octets());
+    frame.extend(address(to.0).octets());
+    frame.extend([from.1.to_be_bytes(), to.1.to_be_bytes()].concat());
+    frame.extend(sequence.to_be_bytes());
+    frame.extend([0, 0, 0, 0, 0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    frame.extend(content);
+    frame
+}
+
+const ACK: u8 = 0x10;
+const PSH_ACK: u8 = 0x18;
+
+/// On one connection the client sends its next request before the reply to the last one has come.
+#[test]
+fn pipelined_requests_are_refused() {
+    let (client, server) = ((CLIENT, 5000), (1, PORT));
+    let mut packets = vec![];
+    for number in 0..1200_u32 {
+        packets.push((1000 * number, segment(client, server, 100 * number, PSH_ACK, &[1; 100])));
+        packets.push((1000 * number + 2500, segment(server, client, 50 * number, PSH_ACK, &[2; 50])));
+    }
+    packets.sort();
+    let scratch = Scratch::new("import-pipelined");
+    let refused = imported(&capture(&packets), &scratch).expect_err("replies cannot be given to requests");
+    assert!(matches!(refused, ImportError::Overlapping { connections: 1, writes: 1.. }), "{refused}");
+    assert!(refused.to_string().contains("--one-request-at-a-time"), "{refused}");
+    assert!(!scratch.path().join("log").exists(), "nothing is written");
+    let merged = ImportOptions { overlap: OverlapRule::SameRequest, ..options() };
+    import(&capture(&packets)[..], merged, &scratch.path().join("log")).expect("as it was asked for");
+}
+
+/// One write in several segments, one of them sent again, and a number that turns over.
+#[test]
+fn a_request_may_take_several_segments() {
+    let (client, server) = ((CLIENT, 5000), (1, PORT));
+    let begin = u32::MAX - 1500;
+    let packets = [
+        (0, segment(client, server, begin, ACK, &[1; 1000])),
+        (10, segment(client, server, begin.wrapping_add(1000), ACK, &[1; 1000])),
+        (20, segment(client, server, begin, ACK, &[1; 1000])),
+        (30, segment(client, server, begin.wrapping_add(2000), PSH_ACK, &[1; 500])),
+        (40, segment(client, server, begin.wrapping_add(2000), PSH_ACK, &[1; 500])),
+        (900, segment(server, client, 7, PSH_ACK, b"done")),
+        (2000, segment(client, server, begin.wrapping_add(2500), PSH_ACK, &[1; 20])),
+        (2700, segment(server, client, 11, PSH_ACK, b"done")),
+    ];
+    let scratch = Scratch::new("import-segments");
+    let found = imported(&capture(&packets), &scratch).expect("a capture");
+    assert_eq!((found.rounds, found.replies), (2, 2));
+    let report = report(&scratch.path().join("log"));
+    assert_eq!((report.delay_min_ps, report.delay_max_ps), (Some(700_000_000), Some(900_000_000)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::import::{
-    ImportError, ImportOptions, ImportSummary, ServerCapture, TwoSidedOptions, import, import_two_sided,
+    ImportError, ImportOptions, ImportSummary, OverlapRule, ServerCapture, TwoSidedOptions, import, import_two_sided,
 };
 use ffclock_units::{Rate, Span};
 use std::fmt::Write;
@@ -42,6 +42,9 @@ pub(super) struct Args {
     /// How many servers' replies the client need not wait for
     #[arg(long, value_name = "F", default_value_t = 0)]
     tolerated: u32,
+    /// Take all that the client writes on a connection before a reply for one request; otherwise such a capture is refused
+    #[arg(long)]
+    one_request_at_a_time: bool,
     /// The log to be made
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
@@ -62,7 +65,8 @@ fn imported(args: &Args) -> Result<ImportSummary, Failure> {
         let complaint = |error| Failure::from(format!("{}: {error}", path.display()));
         File::open(path).map(BufReader::new).map_err(complaint)
     };
-    let options = ImportOptions { client: args.client, port: args.port, tolerated: args.tolerated };
+    let overlap = if args.one_request_at_a_time { OverlapRule::SameRequest } else { OverlapRule::Refuse };
+    let options = ImportOptions { client: args.client, port: args.port, tolerated: args.tolerated, overlap };
     let client = open(&args.capture)?;
     let named = |error: ImportError| Failure::from(format!("{}: {error}", args.capture.display()));
     if args.server.is_empty() {

@@ -11,7 +11,26 @@ pub(super) struct CapturedPacket {
     /// The same where the packet left and where it arrived, and of another packet most likely different. Checksums are
     /// left out: the sender may not have computed them yet.
     pub(super) identity: u64,
+    /// What it carries.
+    pub(super) content: PacketContent,
 }
+
+/// The content of a packet, as far as it says whether a new request begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PacketContent {
+    /// A whole message; the number of a repetition is the same.
+    Datagram(u64),
+    /// A part of a stream.
+    Segment {
+        /// The number of the byte after its last one.
+        end: u32,
+        /// Whether the sender's write ends here (PSH).
+        is_pushed: bool,
+    },
+}
+
+/// The flag of a segment that ends a write.
+const PSH: u8 = 1 << 3;
 
 /// The number of bytes of content that identify a packet.
 const TELLING_BYTES: usize = 32;
@@ -102,8 +121,21 @@ fn transport(head: &PacketHead, bytes: &[u8], length: usize) -> Option<CapturedP
         return None;
     }
     let content = bytes.get(header..).unwrap_or(&[]);
+    let identifying_content = &content[..content.len().min(length - header).min(TELLING_BYTES)];
+    let identity = hash((from, to, head.number, length, bytes.get(identifying), identifying_content));
+    let content = match head.protocol {
+        TCP => {
+            let sequence = u32::from_be_bytes(bytes.get(4..8)?.try_into().ok()?);
+            let end = sequence.wrapping_add((length - header) as u32);
+            PacketContent::Segment { end, is_pushed: bytes.get(13)? & PSH != 0 }
+        }
+        _ => PacketContent::Datagram(hash((length, identifying_content))),
+    };
+    Some(CapturedPacket { from, to, identity, content })
+}
+
+fn hash(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (from, to, head.number, length, bytes.get(identifying)).hash(&mut hasher);
-    content[..content.len().min(length - header).min(TELLING_BYTES)].hash(&mut hasher);
-    Some(CapturedPacket { from, to, identity: hasher.finish() })
+    of.hash(&mut hasher);
+    hasher.finish()
 }

@@ -2,7 +2,7 @@
 
 use super::ImportError;
 use super::capture::Capture;
-use super::packet::{CapturedPacket, packet};
+use super::packet::{CapturedPacket, PacketContent, packet};
 use crate::log::LogWriter;
 use crate::record::{
     ClockSample, Event, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunHost, SwitchEvent,
@@ -26,6 +26,17 @@ pub struct ImportOptions {
     pub port: u16,
     /// The number of servers that need not reply: the client goes on with all replies but these.
     pub tolerated: u32,
+    /// What to make of a client that writes again before it has a reply.
+    pub overlap: OverlapRule,
+}
+
+/// What to make of a client that writes again, on the same connection, before it has a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OverlapRule {
+    /// It may be another request, so that no reply belongs to a request for certain: nothing is imported.
+    Refuse,
+    /// It belongs to the same request.
+    SameRequest,
 }
 
 /// The result of an import.
@@ -79,12 +90,38 @@ impl SeenRequest {
     }
 }
 
+/// A request without its reply.
+struct OpenRequest {
+    round: u64,
+    /// Its last packet.
+    content: PacketContent,
+}
+
+impl OpenRequest {
+    /// Takes a further packet of the client; whether it cannot be of the same write.
+    fn is_exceeded_by(&mut self, next: PacketContent) -> bool {
+        match (self.content, next) {
+            (PacketContent::Segment { end, is_pushed }, PacketContent::Segment { end: next_end, .. }) => {
+                // Numbers turn over. What ends no later is a retransmission.
+                let is_new = (next_end.wrapping_sub(end) as i32) > 0;
+                if is_new {
+                    self.content = next;
+                }
+                is_new && is_pushed
+            }
+            (first, next) => first != next,
+        }
+    }
+}
+
 /// Follows the client's requests.
 pub(super) struct Importer {
     options: ImportOptions,
     servers: BTreeMap<IpAddr, u32>,
-    /// The rounds of requests that are open, by server and the client's side of the connection.
-    waiting: BTreeMap<(u32, SocketAddr), u64>,
+    /// The requests that are open, by server and the client's side of the connection.
+    waiting: BTreeMap<(u32, SocketAddr), OpenRequest>,
+    /// Writes while a request was open, by connection.
+    overlapping: BTreeMap<(u32, SocketAddr), u64>,
     /// The round in which each server was asked last.
     asked: BTreeMap<u32, u64>,
     round: u64,
@@ -109,6 +146,7 @@ impl Importer {
             options,
             servers: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            overlapping: BTreeMap::new(),
             asked: BTreeMap::new(),
             round: 1,
             replies: 0,
@@ -118,7 +156,16 @@ impl Importer {
     }
 
     /// Takes the packets of a capture. Returns the fault at its end, if any.
-    pub(super) fn read(&mut self, mut capture: Capture<impl Read>) -> Result<Option<String>, ImportError> {
+    pub(super) fn read(&mut self, capture: Capture<impl Read>) -> Result<Option<String>, ImportError> {
+        let cut = self.take_all(capture)?;
+        if self.options.overlap == OverlapRule::Refuse && !self.overlapping.is_empty() {
+            let (connections, writes) = (self.overlapping.len(), self.overlapping.values().sum());
+            return Err(ImportError::Overlapping { connections, writes });
+        }
+        Ok(cut)
+    }
+
+    fn take_all(&mut self, mut capture: Capture<impl Read>) -> Result<Option<String>, ImportError> {
         loop {
             match capture.next_packet() {
                 Ok(None) => return Ok(None),
@@ -170,8 +217,11 @@ impl Importer {
         if self.servers.len() > SERVERS_MAX {
             return Err(ImportError::TooManyServers(SERVERS_MAX));
         }
-        // More packets of the same request, or the same again.
-        if self.waiting.contains_key(&(server, packet.from)) {
+        let connection = (server, packet.from);
+        if let Some(open) = self.waiting.get_mut(&connection) {
+            if open.is_exceeded_by(packet.content) {
+                *self.overlapping.entry(connection).or_default() += 1;
+            }
             return Ok(());
         }
         if self.asked.get(&server) == Some(&self.round) {
@@ -181,14 +231,14 @@ impl Importer {
             self.round += 1;
         }
         self.asked.insert(server, self.round);
-        self.waiting.insert((server, packet.from), self.round);
+        self.waiting.insert(connection, OpenRequest { round: self.round, content: packet.content });
         self.seen.push(SeenRequest::Request { server, round: self.round, at_ns, identity: packet.identity });
         Ok(())
     }
 
     fn reply(&mut self, at_ns: i64, packet: &CapturedPacket) {
         let Some(&server) = self.servers.get(&packet.from.ip()) else { return };
-        let Some(round) = self.waiting.remove(&(server, packet.to)) else { return };
+        let Some(OpenRequest { round, .. }) = self.waiting.remove(&(server, packet.to)) else { return };
         self.replies += 1;
         self.seen.push(SeenRequest::Reply { server, round, at_ns, identity: packet.identity });
     }
