@@ -172,6 +172,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help__subcmd__theta,check)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__check"
                 ;;
+            ffclock__lab__subcmd__help__subcmd__theta,correlate)
+                cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__correlate"
+                ;;
             ffclock__lab__subcmd__help__subcmd__theta,import)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__import"
                 ;;
@@ -280,6 +283,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__theta,check)
                 cmd="ffclock__lab__subcmd__theta__subcmd__check"
                 ;;
+            ffclock__lab__subcmd__theta,correlate)
+                cmd="ffclock__lab__subcmd__theta__subcmd__correlate"
+                ;;
             ffclock__lab__subcmd__theta,help)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help"
                 ;;
@@ -306,6 +312,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__theta__subcmd__help,check)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__check"
+                ;;
+            ffclock__lab__subcmd__theta__subcmd__help,correlate)
+                cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__correlate"
                 ;;
             ffclock__lab__subcmd__theta__subcmd__help,help)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__help"
@@ -1189,7 +1198,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__theta)
-            opts="analyse check run rank load simulate report import"
+            opts="analyse correlate check run rank load simulate report import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1217,6 +1226,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__correlate)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2095,7 +2118,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta)
-            opts="-h --page --json --help analyse check run rank load simulate report import help"
+            opts="-h --page --json --help analyse correlate check run rank load simulate report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2204,8 +2227,42 @@ _ffclock__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__correlate)
+            opts="-h --trim --redraws --seed --pairs --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --trim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --redraws)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__help)
-            opts="analyse check run rank load simulate report import help"
+            opts="analyse correlate check run rank load simulate report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2233,6 +2290,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__correlate)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2345,7 +2416,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__import)
-            opts="-h --server --drift --client --port --tolerated --output --page --json --help"
+            opts="-h --server --drift --client --port --tolerated --one-request-at-a-time --output --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -47,9 +47,11 @@ def draw(analysis: dict[str, Any]) -> bytes:
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     histograms = analysis["histograms"]
-    figure = Figure(figsize=(12.0, 9.0), dpi=120, layout="constrained")
+    pairs = analysis.get("pairs") or []
+    panels = 4 if pairs else 3
+    figure = Figure(figsize=(12.0, 3.0 * panels), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
-    delays, longest, ratios = figure.subplots(3, 1)
+    delays, longest, ratios, *scatter = figure.subplots(panels, 1)
 
     def steps(axes: Any, histogram: dict[str, Any], scale: float, label: str, shift: float = 0.0) -> None:
         bins = np.asarray(histogram["bins"], dtype=float)
@@ -69,6 +71,11 @@ def draw(analysis: dict[str, Any]) -> bytes:
     for axes in (delays, longest, ratios):
         if axes.get_legend_handles_labels()[0]:
             axes.legend()
+    for axes in scatter:
+        relevant, largest = (np.asarray([pair[key] for pair in pairs], dtype=float) * 1e-6 for key in ("relevant_ps", "longest_ps"))
+        axes.plot(relevant, largest, ".", markersize=3, alpha=0.5)
+        axes.set(title=f"Delays that meet at a first switch: {_tested(analysis)}", xlabel="tau_r-(e) [µs]", ylabel="tau+(e) [µs]")
+        axes.set(xscale="log", yscale="log")
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     return picture.getvalue()
@@ -92,7 +99,7 @@ def page_text(analysis: dict[str, Any], title: str, picture: bytes) -> str:
     body = [
         _verdict(analysis),
         page.table("", ["what", "first switches", "all switches"], rows),
-        page.picture(picture, "Histograms of delays by rank, of tau+ and of the ratios"),
+        page.picture(picture, "Histograms of delays by rank, of tau+ and of the ratios; the delays that meet at a switch"),
     ]
     return page.document(title, body, _FOOTER)
 
@@ -104,6 +111,15 @@ def _verdict(analysis: dict[str, Any]) -> str:
         return f'<p class="verdict broken">Partial, or against the rules: {texts}</p>'
     switches = analysis["conformance"]["switches"]
     return f'<p class="verdict kept">The log is whole, and all {switches} switches keep the rules of the algorithm.</p>'
+
+
+def _tested(analysis: dict[str, Any]) -> str:
+    found = analysis["correlation"]
+    if found["verdict"] == "not-tested":
+        return f"correlation not tested, {found['reason']}"
+    chance, algorithm = found["shifted"]["p"], found["redrawn"]["p"]
+    words = "shown" if found["verdict"] == "shown" else "not shown"
+    return f"correlation {words}: rho {found['rho']:.3f}, p {chance:.3f} by shifts, {algorithm:.3f} by redrawn delays"
 
 
 def _ratio(ratio: dict[str, Any] | None) -> str:

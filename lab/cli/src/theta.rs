@@ -5,6 +5,7 @@
 
 mod analyse;
 mod check;
+mod correlate;
 mod import;
 mod load;
 mod rank;
@@ -24,6 +25,7 @@ use crate::{Failure, GlobalOptions};
   $ ffclock-lab theta run --netns 4 --f 1 --log run-2
   $ ffclock-lab theta analyse run-1
   Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
+  $ ffclock-lab theta correlate run-1
   $ ffclock-lab theta check --printed --n 7 --f 2
   $ ffclock-lab theta analyse run-1 --trim '1 s'
   $ ffclock-lab theta report run-1 --output out
@@ -39,6 +41,8 @@ pub(crate) struct Args {
 enum ThetaCommand {
     /// Analyse how the delays in a log relate to each other: Omega, Theta and their parts
     Analyse(analyse::Args),
+    /// Test whether long and short delays go together
+    Correlate(correlate::Args),
     /// Explore what the algorithm does under every fault
     Check(check::Args),
     /// Run the algorithm live, on this machine or on several
@@ -58,6 +62,7 @@ enum ThetaCommand {
 pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match &args.command {
         ThetaCommand::Analyse(args) => analyse::run(global, args),
+        ThetaCommand::Correlate(args) => correlate::run(global, args),
         ThetaCommand::Check(args) => check::run(global, args),
         ThetaCommand::Run(args) => run::run(global, args),
         ThetaCommand::Rank(args) => rank::run(global, args),

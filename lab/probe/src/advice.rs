@@ -2,9 +2,9 @@
 //!
 //! A clock filters what varies and keeps what is constant, so the best location is the one whose delays reach least far
 //! beyond the nearest to the driver, summed over both directions, in the worst of the phases. What these nearest delays
-//! leave is the asymmetry, which is stated with all that is known of it. A location whose stamps break causality is never advised.
-//! Where the 95 % intervals of the best two overlap or nearly do, another run may well reverse their order: then none
-//! is advised, and both are named.
+//! leave is the asymmetry, which is stated with all that is known of it. A location whose stamps break causality is
+//! never advised. Where the 95 % intervals of the best two overlap or nearly do, another run may well reverse their
+//! order: then none is advised, and both are named.
 
 use crate::digest::{Digest, load_name};
 use crate::distances::SampledNs;
@@ -26,7 +26,8 @@ const NOTABLE: f64 = 1.5;
 pub struct LocationCandidate {
     /// The location that this is about.
     pub location: TimestampingLocation,
-    /// How far its delays reach beyond the nearest to the driver, out and in together, 99 %, when the machine is quiet [ns].
+    /// How far its delays reach beyond the nearest to the driver, out and in together, 99 %, when the machine is quiet
+    /// [ns].
     pub reach_ns: f64,
     /// Its 95 % interval in the phase in which it reaches farthest [ns].
     pub worst_interval_ns: (f64, f64),
@@ -275,8 +276,8 @@ mod tests {
         assert!(text.contains("stamps = \"trace\"") && !text.contains("packets only"), "{text}");
     }
 
-    /// The socket's transmit stamp lies behind the boundary. One packet of 3000 was stamped late, because the driver was
-    /// interrupted before it.
+    /// The socket's transmit stamp lies behind the boundary. One packet of 3000 was stamped late, because the driver
+    /// was interrupted before it.
     #[test]
     fn one_late_stamp_behind_the_boundary_does_not_decide() {
         let mut passages = PacketPassages::default();

@@ -15,7 +15,7 @@ const WIDTH_95: f64 = 1.96;
 ///
 /// Most sites lie before the boundary in the order of causes. Their delays are positive, and the smallest belongs to
 /// the packet that waited least. The socket's transmit stamp is taken behind the boundary. Its delays are negative, and
-/// the smallest belongs to the packet that waited *most*. The sign of the median tells the two apart.
+/// the smallest belongs to the packet that waited *most*. The sign of the median decides.
 #[derive(Clone, Debug)]
 pub struct BoundaryDistances {
     /// 1 before the boundary, -1 behind it.

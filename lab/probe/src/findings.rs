@@ -3,8 +3,8 @@
 //! Names and signs are the paper's (sections III and IV): a delay is the time between a location and the boundary to
 //! the driver, d_out = T_driver - T_location and d_in = T_location - T_driver, positive in the order of causes. The
 //! asymmetry of a location is A = min d_out - min d_in (section V); all that round trips alone can say is that it lies
-//! within +-r, r = min d_out + min d_in. The paper's minimum is the packet that waited least. Behind the boundary that is
-//! the largest delay ([`BoundaryDistances`]).
+//! within +-r, r = min d_out + min d_in. The paper's minimum is the packet that waited least. Behind the boundary that
+//! is the largest delay ([`BoundaryDistances`]).
 
 use crate::distances::{BoundaryDistances, SampledNs};
 use crate::passages::PacketPassages;

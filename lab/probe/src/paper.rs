@@ -122,11 +122,10 @@ struct Statement {
     words: String,
 }
 
-impl Statement {
-    fn of(holds: bool, words: String) -> Self {
-        Statement { verdict: if holds { PaperVerdict::Confirmed } else { PaperVerdict::NotOnThisKernel }, words }
-    }
+/// Of what does not hold, and of what does.
+const VERDICTS: [PaperVerdict; 2] = [PaperVerdict::NotOnThisKernel, PaperVerdict::Confirmed];
 
+impl Statement {
     /// That each figure is larger than the one before it.
     fn rising(figures: &[SampledNs], words: String) -> Self {
         let steps: Vec<_> = figures.windows(2).map(|pair| pair[0].compare(pair[1])).collect();
@@ -203,7 +202,9 @@ impl PaperView<'_> {
     }
 
     fn of_three(&self, way: Direction, what: &str, holds: fn(&[DelaySummary; 3]) -> bool) -> PaperClaim {
-        let judged = |three| Statement::of(holds(&three), Self::words(way, &three)).judged();
+        let judged = |three| {
+            Statement { verdict: VERDICTS[usize::from(holds(&three))], words: Self::words(way, &three) }.judged()
+        };
         let found = self.three(way).map(judged);
         let found = found.unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"));
         found.claim(format!("{what} on the way {}", word(way)), "IV, figures 3 and 4")
@@ -233,7 +234,7 @@ impl PaperView<'_> {
                 us(socket),
                 us(user)
             );
-            statements.push(Statement::of(holds, words));
+            statements.push(Statement { verdict: VERDICTS[usize::from(holds)], words });
         }
         let text = "every stress keeps the order: tap before user space going out; tap, socket, user space coming in";
         all_of(&statements, "needs --stress, tap, socket and user space").claim(text, "figure 3")
@@ -253,7 +254,7 @@ impl PaperView<'_> {
                     us(back.median_ns),
                     us(back.iqr_ns)
                 );
-                statements.push(Statement::of(holds, words));
+                statements.push(Statement { verdict: VERDICTS[usize::from(holds)], words });
             }
         }
         let text = "delays are larger and more variable on the way out than on the way in";
@@ -307,7 +308,7 @@ impl PaperView<'_> {
             .map(|(name, values)| {
                 let change = values[1] - values[0];
                 let words = format!("{name} {} to {} us", us(values[0]), us(values[1]));
-                Statement::of(change.abs() <= LEVEL_NS.max(0.2 * values[0].abs()), words)
+                Statement { verdict: VERDICTS[usize::from(change.abs() <= LEVEL_NS.max(0.2 * values[0].abs()))], words }
             })
             .collect();
         let text = "IP traffic leaves tap and socket almost as they are on the way in (medians)";
@@ -331,7 +332,7 @@ impl PaperView<'_> {
             "{broken} violations; the stamp lies up to {} us behind the driver's boundary (the paper: 356 us)",
             us((-earliest).max(0.0))
         );
-        Statement::of(broken > 0, words).judged().claim(text, "IV and V")
+        Statement { verdict: VERDICTS[usize::from(broken > 0)], words }.judged().claim(text, "IV and V")
     }
 
     fn tap_asymmetry_is_steady(&self) -> PaperClaim {
@@ -350,7 +351,9 @@ impl PaperView<'_> {
         let holds = values.iter().all(|(_, value)| (value - quiet).abs() <= 1e3);
         let words: Vec<String> =
             values.iter().map(|(load, value)| format!("{} {}", load_name(*load), us(*value))).collect();
-        Statement::of(holds, format!("{} us", words.join(", "))).judged().claim(text, "V, figure 5")
+        Statement { verdict: VERDICTS[usize::from(holds)], words: format!("{} us", words.join(", ")) }
+            .judged()
+            .claim(text, "V, figure 5")
     }
 }
 

@@ -21,13 +21,13 @@ mod window;
 
 pub use clock::{Clocks, SampledClock};
 pub use driver::{ReadWatcher, analyse, trimmed};
-pub use options::{DelayMode, Options, SwitchStamping, ThetaMode, TimeRange};
+pub use options::{DelayMode, Options, PairMode, SwitchStamping, ThetaMode, TimeRange};
 pub use pass::LogPass;
 pub use ratio::Ratio;
 pub use report::{ConformanceReport, Histograms, Omega, ThetaReport};
 pub use shard::{LogIndex, Shard, analyse_shard};
 pub use statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
-pub use tally::{Conformance, DelayHistograms, EventCounts, PassTally, Peak, SwitchTally, Unsent};
+pub use tally::{Conformance, DelayHistograms, EventCounts, PassTally, Peak, SwitchPair, SwitchTally, Unsent};
 pub use transit::{Longest, Shortest};
 
 use crate::log::LogError;

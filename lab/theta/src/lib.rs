@@ -14,6 +14,7 @@ pub mod algorithm;
 pub mod analysis;
 pub mod certified;
 pub mod check;
+pub mod correlation;
 pub mod faults;
 pub mod import;
 mod length;

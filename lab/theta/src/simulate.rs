@@ -17,6 +17,7 @@ mod network;
 mod observer;
 mod outcome;
 mod recorded;
+mod redrawn;
 mod sink;
 mod spec;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod tests;
 pub use law::MessageDelayLaw;
 pub use observer::{Observer, Perceived, Unobserved};
 pub use outcome::SimulationOutcome;
+pub use redrawn::{LinkDelays, RedrawnRun};
 pub use spec::{ClockSpec, LinkSpec, LoadKind, LoadSpec, Pattern, ReceiverSpec, Spec, SpecialLink};
 
 use crate::algorithm::{AlgorithmForm, Quorum};

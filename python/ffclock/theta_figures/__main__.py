@@ -44,6 +44,10 @@ def write(output: Path, measured: Sequence[Measured], about: Mapping[str, Any]) 
     drawn = {name: picture for name, picture in pictures.items() if picture is not None}
     for name, picture in drawn.items():
         (output / f"{name}.png").write_bytes(picture)
+    for found in measured:
+        if found.scenario:
+            (output / "scenarios").mkdir(exist_ok=True)
+            (output / "scenarios" / f"{found.cell.slug}.toml").write_text(found.scenario, encoding="utf-8")
     verdicts = judge(measured)
     results = {"format": _FORMAT, "about": dict(about), "measured": [found.json() for found in measured]}
     (output / "results.json").write_text(json.dumps(results), encoding="utf-8")

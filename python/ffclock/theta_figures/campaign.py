@@ -24,6 +24,10 @@ _MORE_ROUNDS: Final = 3
 """The factor by which runs with D = 0 have more rounds."""
 
 
+_REDRAWS: Final = 39
+"""Runs with the delays of each link drawn again, to which the correlation of a run is compared."""
+
+
 @dataclass(frozen=True)
 class Extent:
     """How much is measured."""
@@ -48,11 +52,21 @@ def namespaces_missing() -> str | None:
     return None if tried.returncode == 0 else f"no network namespaces: {' '.join(tried.stderr.split())}"
 
 
-def _analysed(program: Program, cell: Cell, log: Path, histograms: bool) -> Run:
-    wanted = ["--histograms"] if histograms else []
-    trim = _TRIM if cell.delay_us else _TRIM_WITHOUT_DELAY
-    analysis = program.json(["theta", "analyse", str(log), "--trim", trim, *wanted], allowed=(0, 1))
-    run = Run.of(analysis, histograms)
+@dataclass(frozen=True)
+class _Wanted:
+    """What is asked about a run beside its figures."""
+
+    histograms: bool
+    correlation: bool
+
+
+def _analysed(program: Program, cell: Cell, log: Path, wanted: _Wanted) -> Run:
+    trim = ["--trim", _TRIM if cell.delay_us else _TRIM_WITHOUT_DELAY]
+    analysis = program.json(["theta", "analyse", str(log), *trim, *(["--histograms"] if wanted.histograms else [])], allowed=(0, 1))
+    correlation = None
+    if wanted.correlation:
+        correlation = program.json(["theta", "correlate", str(log), *trim, "--redraws", str(_REDRAWS)], allowed=(0, 1))
+    run = Run.of(analysis, correlation, with_histograms=wanted.histograms)
     if run is None:
         raise ProgramError("no switch of a round is left to judge")
     return run
@@ -73,7 +87,7 @@ def _live(program: Program, cell: Cell, extent: Extent, place: Path) -> Measured
         try:
             answer = program.json(cell.live(rounds, str(log), processors), allowed=(0, 1))
             priorities = tuple(answer["priorities"])
-            runs.append(_analysed(program, cell, log, histograms and number == 0))
+            runs.append(_analysed(program, cell, log, _Wanted(histograms and number == 0, correlation=True)))
         except ProgramError as error:
             failed.append(str(error))
         shutil.rmtree(log, ignore_errors=True)
@@ -90,12 +104,13 @@ def _simulated(program: Program, cell: Cell, extent: Extent, place: Path) -> Mea
         log = place / f"simulated-{seed}"
         try:
             program.json(["theta", "simulate", "--scenario", str(scenario), "--seed", str(seed), "--log", str(log)])
-            runs.append(_analysed(program, cell, log, histograms and seed == 1))
+            runs.append(_analysed(program, cell, log, _Wanted(histograms and seed == 1, correlation=seed == 1)))
         except ProgramError as error:
             failed.append(str(error))
         shutil.rmtree(log, ignore_errors=True)
-    command = f"ffclock-lab theta simulate --scenario SCENARIO --seed 1 ... {extent.simulated_runs} --log LOG"
-    return Measured(cell, tuple(runs), tuple(failed), (), command)
+    file = f"scenarios/{cell.slug}.toml"
+    command = f"ffclock-lab theta simulate --scenario {file} --seed 1 ... {extent.simulated_runs} --log LOG"
+    return Measured(cell, tuple(runs), tuple(failed), (), command, scenario=scenario.read_text(encoding="utf-8"))
 
 
 def _quoted(words: Sequence[str]) -> list[str]:

@@ -40,6 +40,11 @@ class Cell:
         return f"n = {self.n}, {load}, D = {self.delay_us} µs" + (", normal scheduling" if self.scheduling == "normal" else "")
 
     @property
+    def slug(self) -> str:
+        """The conditions as the name of a file."""
+        return f"n{self.n}-{self.kind}-{self.pattern}-{self.level}-D{self.delay_us}"
+
+    @property
     def _levels(self) -> str:
         return str(self.level) if self.pattern == "constant" else f"{_JUMPS_FROM} <-> {self.level}"
 
@@ -94,10 +99,12 @@ class Run:
     """Whether the log is whole and keeps the rules; figures of others are of what there was."""
     histograms: Mapping[str, Any] | None = None
     """h_x, tau+ and the ratios, where they are drawn."""
+    correlation: Mapping[str, Any] | None = None
+    """What ``ffclock-lab theta correlate --json`` says, where it was asked."""
 
     @classmethod
-    def of(cls, analysis: Mapping[str, Any], with_histograms: bool = False) -> Run | None:
-        """From what ``ffclock-lab theta analyse --json`` prints; None if there was no switch to judge."""
+    def of(cls, analysis: Mapping[str, Any], correlation: Mapping[str, Any] | None = None, *, with_histograms: bool = False) -> Run | None:
+        """From what ``ffclock-lab theta analyse --json`` and ``theta correlate --json`` print; None if there was no switch to judge."""
         first, every = analysis["first"], analysis["all"]
         if not first["omega"] or analysis["delay_max_ps"] is None or not first["relevant_min_ps"]:
             return None
@@ -115,6 +122,7 @@ class Run:
             lost=analysis["counts"]["unperceived"],
             is_whole=analysis["whole"] and analysis["conformance"]["kept"],
             histograms=analysis["histograms"] if with_histograms else None,
+            correlation=correlation,
         )
 
 
@@ -129,6 +137,8 @@ class Measured:
     priorities: tuple[str, ...] = ()
     """The scheduling that the processes of live runs really had."""
     command: str = ""
+    scenario: str = ""
+    """The scenario of simulated runs."""
 
     @property
     def omega(self) -> float:
@@ -168,9 +178,9 @@ class Measured:
     def from_json(cls, written: Mapping[str, Any]) -> Measured:
         """Reads the form of a file."""
         names = {field.name for field in fields(Run)}
-        runs = tuple(Run(**{name: run[name] for name in names}) for run in written["runs"])
+        runs = tuple(Run(**{name: run[name] for name in names if name in run}) for run in written["runs"])
         failed, priorities = tuple(written["failed"]), tuple(written["priorities"])
-        return cls(Cell(**written["cell"]), runs, failed, priorities, written["command"])
+        return cls(Cell(**written["cell"]), runs, failed, priorities, written["command"], written.get("scenario", ""))
 
 
 def grid(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -> list[Cell]:

@@ -18,7 +18,7 @@ CAPTIONS: Final = {
     "figure-5": ("Figure 5: Omega by load", "The largest of all runs of a cell, at the first switch to each round; the paper's dotted."),
     "figure-6": (
         "Figure 6: g_r by load",
-        "The smallest of all runs of a cell. Above 1, long delays and those that let processes go on belong together.",
+        "The smallest of all runs of a cell. Independent delays give values above 1 as well; the first verdict tests the correlation.",
     ),
     "figure-7": (
         "Figure 7: delays by their place among those that made a process switch",

@@ -1,13 +1,15 @@
 //! `ffclock-lab theta analyse`.
 
+use super::correlate::{self, TestedRun};
 use super::table;
 use crate::progress::RowProgress;
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
 use ffclock_theta::analysis::{
-    DelayMode, Options, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
+    DelayMode, Options, PairMode, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
 };
 use ffclock_theta::certified::{Certified, CertifyOptions, certify};
+use ffclock_theta::correlation::CorrelationOptions;
 use ffclock_theta::log::{LogReader, WayInColumns, read_round_trips};
 use ffclock_theta::round_trip::{Compared, RoundTripReport, compare};
 use ffclock_units::Span;
@@ -68,12 +70,12 @@ enum StampingChoice {
     After,
 }
 
-fn not_negative(text: &str) -> Result<Span, String> {
+pub(super) fn not_negative(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error: ffclock_units::ParseError| error.to_string())?;
     if span.is_negative() { Err("must not be negative".to_owned()) } else { Ok(span) }
 }
 
-fn picoseconds(span: Span) -> u64 {
+pub(super) fn picoseconds(span: Span) -> u64 {
     (span.as_seconds() * 1e12).round() as u64
 }
 
@@ -98,6 +100,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         certified: None,
         round_trips: round_trips(args, &log, range)?,
         xi: args.xi.then(|| xi_of(&log)).transpose().map_err(|error| failure(&args.log, &*error))?,
+        correlation: None,
     };
     let lie = match args.certify.then(|| certify(&log, &certify_options(args, range))).transpose() {
         Ok(certified) => {
@@ -115,13 +118,22 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     lie.map_or_else(|| verdict(&results.report), Err)
 }
 
+/// The redrawn runs of a report have about this many messages together: some ten seconds.
+const REDRAWN_MESSAGES: u64 = 20_000_000;
+/// The fewest redrawn runs that can show anything at the level of the test, and the most that a report takes.
+const REDRAWS: (u32, u32) = (19, 199);
+
 /// The data of the figures.
 pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
     let options = Options { theta: ThetaMode::Compute, delays: DelayMode::Histograms, ..Options::default() };
     let tally = analyse(&log, options, &mut Shown(RowProgress::new())).map_err(|error| failure(path, &error))?;
     let report = ThetaReport::new(log.run(), &tally, log.damage());
-    Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None })
+    let affordable = REDRAWN_MESSAGES / tally.counts.messages.max(1);
+    let redraws = affordable.clamp(u64::from(REDRAWS.0), u64::from(REDRAWS.1)) as u32;
+    let options = CorrelationOptions { redraws, seed: 1, range: TimeRange::ALL };
+    let correlation = Some(correlate::tested(&log, &options).map_err(|error| failure(path, &error))?);
+    Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None, correlation })
 }
 
 /// All results.
@@ -135,6 +147,9 @@ pub(super) struct Results {
     /// Where the run answered its messages.
     pub(super) round_trips: Option<RoundTripReport>,
     pub(super) xi: Option<XiReport>,
+    /// Only for figures.
+    #[serde(flatten)]
+    pub(super) correlation: Option<TestedRun>,
 }
 
 /// Xi* for people and programs.
@@ -168,11 +183,11 @@ fn certify_options(args: &Args, range: TimeRange) -> CertifyOptions {
     CertifyOptions { stamping: stamping(args), range, ..CertifyOptions::default() }
 }
 
-fn open(path: &Path) -> Result<LogReader, Failure> {
+pub(super) fn open(path: &Path) -> Result<LogReader, Failure> {
     LogReader::open(path).map_err(|error| Failure::from(error.to_string()))
 }
 
-fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
+pub(super) fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::from(format!("{}: {error}", log.display()))
 }
 
@@ -188,6 +203,7 @@ fn options(args: &Args, range: TimeRange) -> Options {
         delay_bin_ps: picoseconds(args.bin),
         block_messages: args.block_messages,
         window_rounds: args.window_rounds,
+        pairs: PairMode::Omit,
         range,
     }
 }

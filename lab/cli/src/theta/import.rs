@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// How many servers' replies the client need not wait for
     #[arg(long, value_name = "F", default_value_t = 0)]
     tolerated: u32,
-    /// Take all that the client writes on a connection before a reply for one request; otherwise such a capture is refused
+    /// Take all that the client writes on a connection before a reply for one request; otherwise that is refused
     #[arg(long)]
     one_request_at_a_time: bool,
     /// The log to be made

@@ -27,6 +27,15 @@ pub enum DelayMode {
     Extremes,
 }
 
+/// Whether the delays at each first switch are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairMode {
+    /// They are: 24 bytes a switch.
+    Keep,
+    /// Only their extremes and histograms.
+    Omit,
+}
+
 /// The times whose switches and messages count: after `after_ps`, up to and including `until_ps`. A message that was
 /// sent earlier and is still in transit then is not counted, but its delay takes part in tau+ and tau-.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +75,8 @@ pub struct Options {
     pub theta: ThetaMode,
     /// What is kept of the delays.
     pub delays: DelayMode,
+    /// Whether the delays at each first switch are kept.
+    pub pairs: PairMode,
     /// The width of the bins of delays, in picoseconds.
     pub delay_bin_ps: u64,
     /// The size of a block in messages, approximately. The largest Omega of each block is kept.
@@ -82,6 +93,7 @@ impl Default for Options {
             stamping: SwitchStamping::AfterBroadcast,
             theta: ThetaMode::Omit,
             delays: DelayMode::Extremes,
+            pairs: PairMode::Omit,
             delay_bin_ps: 1_000_000,
             block_messages: 1_000_000,
             window_rounds: 1 << 17,

@@ -240,6 +240,17 @@ fn keep_example(examples: &mut Vec<String>, words: impl FnOnce() -> String) {
     }
 }
 
+/// The delays at the switch of the first process to reach a round, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchPair {
+    /// When, since the origin of the run.
+    pub at_ps: i64,
+    /// tau_r-(e).
+    pub relevant_ps: i64,
+    /// tau+(e).
+    pub longest_ps: i64,
+}
+
 /// Whether the run follows the rules of the algorithm.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conformance {
@@ -334,6 +345,8 @@ pub struct PassTally {
     pub first: SwitchTally,
     /// At all switches of correct processes.
     pub all: SwitchTally,
+    /// The delays at first switches with something in transit, in the order of time; only when asked for.
+    pub pairs: Vec<SwitchPair>,
     /// The maximum over all times, not only over those of switches, of tau+(t) / tau_r-(t), first switches.
     pub throughout: Option<Peak>,
     /// The maximum over all times of tau+(t) / tau-(t): Theta. Only when asked for.
@@ -377,6 +390,7 @@ impl PassTally {
         self.worst_not_positive = self.worst_not_positive.into_iter().chain(later.worst_not_positive).min();
         self.first.merge(&later.first);
         self.all.merge(&later.all);
+        self.pairs.extend(&later.pairs);
         if let Some(peak) = later.throughout {
             keep_larger(&mut self.throughout, peak);
         }

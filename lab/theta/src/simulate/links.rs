@@ -36,6 +36,20 @@ impl Links {
         Ok(links)
     }
 
+    /// The recorded delays of each link, where there are any and laws enough; otherwise those of all links together.
+    pub(super) fn drawn_again(processes: usize, all: Vec<u64>, links: Vec<(usize, Vec<u64>)>) -> Self {
+        let mut drawn =
+            Links { laws: vec![Sampler::Empirical(all.into())], choice: Vec::new(), processes, upward: 1.0 };
+        if links.len() < usize::from(u8::MAX) {
+            drawn.choice.resize(processes * processes, 0);
+            for (link, delays) in links.into_iter().filter(|(_, delays)| !delays.is_empty()) {
+                drawn.choice[link] = drawn.laws.len() as u8;
+                drawn.laws.push(Sampler::Empirical(delays.into()));
+            }
+        }
+        drawn
+    }
+
     fn add(&mut self, special: &SpecialLink, load: LoadDelays<'_>) -> Result<(), String> {
         self.choice.resize(self.processes * self.processes, 0);
         let number = u8::try_from(self.laws.len()).map_err(|_| "more than 255 laws")?;

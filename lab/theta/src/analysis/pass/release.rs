@@ -4,9 +4,9 @@ use super::flight::Flight;
 use super::judge::SwitchEvidence;
 use super::timeline::{Broadcast, Next, TimedSwitch};
 use super::{Certainty, LogPass};
-use crate::analysis::options::ThetaMode;
+use crate::analysis::options::{PairMode, ThetaMode};
 use crate::analysis::ratio::Ratio;
-use crate::analysis::tally::{JudgedSwitch, PassTally, Peak, keep_larger};
+use crate::analysis::tally::{JudgedSwitch, PassTally, Peak, SwitchPair, keep_larger};
 use crate::analysis::window::NEVER;
 use crate::record::{ProcessId, Round};
 
@@ -212,6 +212,7 @@ impl LogPass {
             self.tally.all.count(&judged(&any), any.to / block_rounds);
             if let Some(leader) = &leader {
                 self.tally.first.count(&judged(leader), leader.to / block_rounds);
+                self.keep_pair(&judged(leader));
                 self.judge_throughout(&judged(leader));
             }
         }
@@ -221,6 +222,12 @@ impl LogPass {
                 self.certainty.settle(at_ps);
             }
         }
+    }
+
+    fn keep_pair(&mut self, judged: &JudgedSwitch) {
+        let JudgedSwitch { at_ps, longest_ps, relevant_ps, .. } = *judged;
+        let longest_ps = longest_ps.filter(|_| self.rules.options.pairs == PairMode::Keep);
+        self.tally.pairs.extend(longest_ps.map(|longest_ps| SwitchPair { at_ps, relevant_ps, longest_ps }));
     }
 
     /// tau_r- holds since the last first switch, and tau+ may have been larger at some time since then than it is now.

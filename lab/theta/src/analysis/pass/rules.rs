@@ -101,6 +101,7 @@ impl Rules {
             worst_not_positive: None,
             first: SwitchTally::new(options.delay_bin_ps),
             all: SwitchTally::new(options.delay_bin_ps),
+            pairs: vec![],
             throughout: None,
             theta: None,
             delays: (options.delays == DelayMode::Histograms).then_some(delays),
