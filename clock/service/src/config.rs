@@ -5,6 +5,8 @@
 
 use ffclock_units::{OptionDoc, OptionError, OptionValue};
 use std::fmt;
+use std::io::Read;
+use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -222,6 +224,19 @@ impl<'t> ConfigText<'t> {
         let remedy = (self.described.twice)(named.trim()).unwrap_or("keep one of the two");
         format!("the key `{}` is there twice: {remedy}", excerpt(named.trim()))
     }
+}
+
+/// The text of a configuration file, as far as it may be long; one byte more shows that it is too long.
+///
+/// # Errors
+/// It cannot be read, or is no regular file: a fifo is not even opened, since that would wait for its writer.
+pub fn read_bounded(path: &Path) -> std::io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file, and SIGHUP must be able to read it again"));
+    }
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(LONGEST_TEXT as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// What a number looks like.
