@@ -59,7 +59,9 @@ fn render(report: &ServeReport) -> String {
             shown += &field("Follows", &format!("{} (reference identifier)", claim.reference_id));
             shown += &field("Leap", &format!("{}, smear {}", claim.leap, report.smear));
         }
-        None => shown += &field("Claim", &format!("none: {}", report.unserved.as_deref().unwrap_or("not synchronised"))),
+        None => {
+            shown += &field("Claim", &format!("none: {}", report.unserved.as_deref().unwrap_or("not synchronised")))
+        }
     }
     shown += &field("Listens", &format!("{} ({} threads)", report.listen.join(", "), report.threads));
     shown += &field("Page", &report.page);

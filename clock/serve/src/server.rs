@@ -56,8 +56,8 @@ pub fn run(config: ServeConfig, again: &dyn Fn() -> Result<ServeConfig, String>)
     let sockets = open_sockets(&config)?;
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
-    let mut visitors = Visitors::open(&config)?;
     let mut server = Server::start(&config, sockets, again)?;
+    let mut visitors = Visitors::open(&config)?;
     notify_manager(Notice::Ready);
     loop {
         visitors.wait(&signals)?;
@@ -197,7 +197,8 @@ impl<'a> Server<'a> {
             server.start_worker(socket, table_bytes).map_err(about("a thread that serves"))?;
         }
         if let Some(control) = config.daemon.value() {
-            follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop)).map_err(about("a thread"))?;
+            follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop))
+                .map_err(about("a thread"))?;
         }
         Ok(server)
     }
