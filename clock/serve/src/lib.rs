@@ -1,0 +1,3 @@
+//! Scratch.
+pub mod cookie_secret;
+pub mod establishment;
