@@ -16,7 +16,7 @@ mod server;
 
 pub use aead::{Aead, Key, NotAuthentic, SessionKeys, TAG_BYTES};
 pub use cookie::{CookieKeys, NonceSource, SECRET_BYTES};
-pub use server::{OpenedRequest, Protection, RefusedRequest, write_nak, write_reply};
+pub use server::{OpenedRequest, Protection, RefusedRequest, ReplySealer, write_nak};
 
 /// The name of key establishment inside TLS (ALPN; RFC 8915, section 4).
 pub const ALPN: &[u8] = b"ntske/1";

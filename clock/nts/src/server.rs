@@ -3,8 +3,9 @@
 //!
 //! A reply is never longer than its request: the client brings the room for each cookie that it wants.
 
-use crate::aead::{Key, SessionKeys, TAG_BYTES};
+use crate::aead::{SessionKeys, TAG_BYTES};
 use crate::cookie::{CookieKeys, NonceSource, cookie_bytes};
+use core::ops::Range;
 use ffclock_wire::{EXTENSION_HEAD_BYTES, ExtensionField, ExtensionFields, HEADER_BYTES, begin_extension};
 
 /// The types of the extension fields (RFC 8915, section 7.5).
@@ -37,15 +38,16 @@ pub enum Protection<'d> {
     /// Nothing of NTS.
     Plain,
     /// It is authentic.
-    Nts(OpenedRequest<'d>),
+    Nts(OpenedRequest),
     /// It is not, and why; with its unique identifier where the answer may be a kiss NTSN ([`write_nak`]).
     Refused(RefusedRequest, Option<&'d [u8]>),
 }
 
-/// A request whose authenticator fits.
+/// A request whose authenticator fits. It does not hold the datagram, which [`ReplySealer::seal`] takes again.
 #[derive(Debug)]
-pub struct OpenedRequest<'d> {
-    identifier: &'d [u8],
+pub struct OpenedRequest {
+    /// Where the body of its unique identifier stands in the datagram.
+    identifier: Range<usize>,
     session: SessionKeys,
     cookies: usize,
     length: usize,
@@ -54,7 +56,7 @@ pub struct OpenedRequest<'d> {
 /// Where the fields of a protected request stand.
 #[derive(Default)]
 struct Found<'d> {
-    identifier: Option<&'d [u8]>,
+    identifier: Option<ExtensionField<'d>>,
     cookie: Option<&'d [u8]>,
     placeholders: usize,
     authenticator: Option<ExtensionField<'d>>,
@@ -72,7 +74,7 @@ impl<'d> Found<'d> {
                 return found;
             };
             found.is_malformed |= match field.kind {
-                UNIQUE_IDENTIFIER => found.identifier.replace(field.body).is_some(),
+                UNIQUE_IDENTIFIER => found.identifier.replace(field).is_some(),
                 COOKIE => found.cookie.replace(field.body).is_some(),
                 COOKIE_PLACEHOLDER => {
                     found.placeholders += 1;
@@ -109,22 +111,22 @@ impl<'d> Protection<'d> {
         match open(datagram, &found, keys, scratch) {
             Ok(opened) => Protection::Nts(opened),
             Err(RefusedRequest::Malformed) => Protection::Refused(RefusedRequest::Malformed, None),
-            Err(refused) => Protection::Refused(refused, found.identifier),
+            Err(refused) => Protection::Refused(refused, found.identifier.map(|field| field.body)),
         }
     }
 }
 
-fn open<'d>(
-    datagram: &'d [u8],
-    found: &Found<'d>,
+fn open(
+    datagram: &[u8],
+    found: &Found<'_>,
     keys: &CookieKeys,
     scratch: &mut [u8],
-) -> Result<OpenedRequest<'d>, RefusedRequest> {
+) -> Result<OpenedRequest, RefusedRequest> {
     let (Some(identifier), Some(cookie), Some(authenticator)) = (found.identifier, found.cookie, found.authenticator)
     else {
         return Err(RefusedRequest::Malformed);
     };
-    if found.is_malformed || identifier.len() < SHORTEST_IDENTIFIER {
+    if found.is_malformed || identifier.body.len() < SHORTEST_IDENTIFIER {
         return Err(RefusedRequest::Malformed);
     }
     let (nonce, sealed) = nonce_and_sealed(authenticator.body).ok_or(RefusedRequest::Malformed)?;
@@ -134,6 +136,7 @@ fn open<'d>(
     scratch.copy_from_slice(sealed);
     session.client_to_server.open(nonce, associated, scratch).map_err(|_| RefusedRequest::Authenticator)?;
     let cookies = (1 + found.placeholders).min(MOST_COOKIES);
+    let identifier = identifier.at + EXTENSION_HEAD_BYTES..identifier.end();
     Ok(OpenedRequest { identifier, session, cookies, length: datagram.len() })
 }
 
@@ -147,40 +150,55 @@ fn nonce_and_sealed(body: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((rest.get(..nonce)?, after.get(..sealed)?))
 }
 
-/// Writes the reply to an authentic request: `header`, the identifier of the request, and new cookies, as many as the
-/// client asked for and has room for. Gives the length of the reply, which is never longer than its request; `None` if
-/// it is not shorter than `out`.
-pub fn write_reply(
-    request: &OpenedRequest<'_>,
-    header: &[u8; HEADER_BYTES],
-    (keys, nonces): (&CookieKeys, &mut NonceSource),
-    out: &mut [u8],
-) -> Option<usize> {
-    let aead = request.session.aead();
-    let nonce_bytes = aead.nonce_bytes();
-    let room = out.get_mut(..request.length)?;
-    let at = write_identified(header, request.identifier, room)?;
-    let fixed = at + EXTENSION_HEAD_BYTES + LENGTHS_BYTES + nonce_bytes + TAG_BYTES;
-    let each = EXTENSION_HEAD_BYTES + cookie_bytes(aead);
-    let cookies = (request.length.checked_sub(fixed)? / each).min(request.cookies);
-    let sealed_bytes = TAG_BYTES + cookies * each;
-    let (associated, rest) = room.split_at_mut_checked(at)?;
-    let body = begin_extension(rest, AUTHENTICATOR, LENGTHS_BYTES + nonce_bytes + sealed_bytes)?;
-    let (lengths, body) = body.split_first_chunk_mut::<LENGTHS_BYTES>()?;
-    let ([a, b], [c, d]) =
-        (u16::try_from(nonce_bytes).ok()?.to_be_bytes(), u16::try_from(sealed_bytes).ok()?.to_be_bytes());
-    *lengths = [a, b, c, d];
-    let (nonce, sealed) = body.split_at_mut_checked(nonce_bytes)?;
-    nonce.copy_from_slice(nonces.take().get(..nonce_bytes)?);
-    let mut text = sealed.get_mut(aead.text_in(sealed_bytes))?;
-    for _ in 0..cookies {
-        let body = begin_extension(text, COOKIE, cookie_bytes(aead))?;
-        keys.seal(&request.session, nonces.take(), body).ok()?;
-        text = text.get_mut(each..)?;
+/// What seals replies: one for each thread.
+#[derive(Debug)]
+pub struct ReplySealer<'k> {
+    /// The keys of the new cookies.
+    pub keys: &'k CookieKeys,
+    /// Where nonces come from.
+    pub nonces: &'k mut NonceSource,
+}
+
+impl ReplySealer<'_> {
+    /// Writes the reply to an authentic request, which came as `datagram`: `header`, its unique identifier, and new
+    /// cookies, as many as the client asked for and has room for. Gives the length of the reply, which is never longer
+    /// than its request; `None` if the request has no room for any reply, or `out` is shorter than the request.
+    pub fn seal(
+        &mut self,
+        (request, datagram): (&OpenedRequest, &[u8]),
+        header: &[u8; HEADER_BYTES],
+        out: &mut [u8],
+    ) -> Option<usize> {
+        let key = &request.session.server_to_client;
+        let (aead, nonce_bytes) = (key.aead(), key.aead().nonce_bytes());
+        let room = out.get_mut(..request.length)?;
+        let at = write_identified(header, datagram.get(request.identifier.clone())?, room)?;
+        let fixed = at + EXTENSION_HEAD_BYTES + LENGTHS_BYTES + nonce_bytes + TAG_BYTES;
+        let each = EXTENSION_HEAD_BYTES + cookie_bytes(aead);
+        let cookies = (request.length.checked_sub(fixed)? / each).min(request.cookies);
+        let sealed_bytes = TAG_BYTES + cookies * each;
+        let (associated, rest) = room.split_at_mut_checked(at)?;
+        let body = begin_extension(rest, AUTHENTICATOR, LENGTHS_BYTES + nonce_bytes + sealed_bytes)?;
+        let (lengths, body) = body.split_first_chunk_mut::<LENGTHS_BYTES>()?;
+        let (nonce, sealed) = body.split_at_mut_checked(nonce_bytes)?;
+        let lengths_of = |length: usize| Some(u16::try_from(length).ok()?.to_be_bytes());
+        let ([a, b], [c, d]) = (lengths_of(nonce_bytes)?, lengths_of(sealed_bytes)?);
+        *lengths = [a, b, c, d];
+        nonce.copy_from_slice(self.nonces.take().get(..nonce_bytes)?);
+        self.put_cookies(request, sealed.get_mut(aead.text_in(sealed_bytes))?)?;
+        key.seal(nonce, associated, sealed).ok()?;
+        Some(fixed + cookies * each)
     }
-    let key: &Key = &request.session.server_to_client;
-    key.seal(nonce, associated, sealed).ok()?;
-    Some(fixed + cookies * each)
+
+    /// Fills `text` with cookies, of which it has room for a whole number.
+    fn put_cookies(&mut self, request: &OpenedRequest, text: &mut [u8]) -> Option<()> {
+        let length = cookie_bytes(request.session.aead());
+        for place in text.chunks_exact_mut(EXTENSION_HEAD_BYTES + length) {
+            let body = begin_extension(place, COOKIE, length)?;
+            self.keys.seal(&request.session, self.nonces.take(), body).ok()?;
+        }
+        Some(())
+    }
 }
 
 /// Writes the kiss NTSN to a request that was refused: `header`, and the identifier by which the client knows that the
@@ -200,7 +218,7 @@ fn write_identified(header: &[u8; HEADER_BYTES], identifier: &[u8], out: &mut [u
 pub(crate) mod tests {
     extern crate std;
     use super::*;
-    use crate::aead::Aead;
+    use crate::aead::{Aead, Key};
     use crate::cookie::tests::session;
     use proptest::prelude::*;
     use std::vec;
@@ -257,7 +275,8 @@ pub(crate) mod tests {
         let keys = keys();
         let Protection::Nts(opened) = Protection::of(datagram, &keys, &mut [0; 2000]) else { panic!("not opened") };
         let mut nonces = NonceSource::new([1; 16]);
-        let length = write_reply(&opened, &[0x24; HEADER_BYTES], (&keys, &mut nonces), &mut out).unwrap();
+        let mut sealer = ReplySealer { keys: &keys, nonces: &mut nonces };
+        let length = sealer.seal((&opened, datagram), &[0x24; HEADER_BYTES], &mut out).unwrap();
         out[..length].to_vec()
     }
 
@@ -413,7 +432,8 @@ pub(crate) mod tests {
                 return Err(TestCaseError::fail("not opened"));
             };
             let mut nonces = NonceSource::new([1; 16]);
-            if let Some(length) = write_reply(&opened, &[0; HEADER_BYTES], (&keys, &mut nonces), &mut out) {
+            let mut sealer = ReplySealer { keys: &keys, nonces: &mut nonces };
+            if let Some(length) = sealer.seal((&opened, &datagram), &[0; HEADER_BYTES], &mut out) {
                 prop_assert!(length <= datagram.len());
             }
         }
