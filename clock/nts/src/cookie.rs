@@ -22,8 +22,8 @@ const NONCE_BYTES: usize = 16;
 /// The number of the algorithm, and two zeros: a cookie is a whole number of words.
 const ALGORITHM_BYTES: usize = 4;
 const OVERHEAD: usize = NUMBER_BYTES + NONCE_BYTES + TAG_BYTES;
-/// The longest cookie.
-pub(crate) const LONGEST_COOKIE: usize = cookie_bytes(Aead::AesSivCmac256);
+/// Octets of the longest cookie.
+pub const LONGEST_COOKIE: usize = cookie_bytes(Aead::AesSivCmac256);
 /// What the keys of cookies are derived for: no other use of the secret gives the same ones.
 const PURPOSE: &[u8] = b"ffclock NTS cookie key";
 

@@ -15,7 +15,7 @@ pub mod establishment;
 mod server;
 
 pub use aead::{Aead, Key, NotAuthentic, SessionKeys, TAG_BYTES};
-pub use cookie::{CookieKeys, NonceSource, SECRET_BYTES};
+pub use cookie::{CookieKeys, LONGEST_COOKIE, NonceSource, SECRET_BYTES};
 pub use server::{OpenedRequest, Protection, RefusedRequest, ReplySealer, write_nak};
 
 /// The name of key establishment inside TLS (ALPN; RFC 8915, section 4).

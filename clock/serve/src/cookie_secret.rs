@@ -1,16 +1,15 @@
 //! The secret that all keys of cookies are derived from: one small file.
 //!
-//! Nothing else of the cookies is kept. The keys follow from the secret and the date (crate `nts`), so every thread, a
+//! Nothing else of the cookies is kept. The keys follow from the secret and the date (crate `ffclock-nts`), so every thread, a
 //! restarted server and several servers with one copy of the file agree on them without a word between them. Removing
 //! the file makes a new secret at the next start: every cookie is then refused, and clients establish keys again.
 
+use ffclock_nts::SECRET_BYTES;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Octets of the secret.
-pub(crate) const SECRET_LENGTH: usize = 32;
 /// The first line of the file: what it is, and the version of its format.
 const HEADING: &str = "ffclock cookie secret 1";
 /// No file with a secret is longer.
@@ -36,7 +35,7 @@ pub enum SecretError {
 ///
 /// # Errors
 /// The file cannot be read or made, others may read it, or it is something else.
-pub(crate) fn load_or_make(path: &Path) -> Result<[u8; SECRET_LENGTH], SecretError> {
+pub(crate) fn load_or_make(path: &Path) -> Result<[u8; SECRET_BYTES], SecretError> {
     let failed = |error| SecretError::File(path.to_owned(), error);
     match File::open(path) {
         Ok(file) => load(path, file),
@@ -48,7 +47,7 @@ pub(crate) fn load_or_make(path: &Path) -> Result<[u8; SECRET_LENGTH], SecretErr
     }
 }
 
-fn load(path: &Path, file: File) -> Result<[u8; SECRET_LENGTH], SecretError> {
+fn load(path: &Path, file: File) -> Result<[u8; SECRET_BYTES], SecretError> {
     let failed = |error| SecretError::File(path.to_owned(), error);
     let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
     if mode & 0o077 != 0 {
@@ -62,12 +61,12 @@ fn load(path: &Path, file: File) -> Result<[u8; SECRET_LENGTH], SecretError> {
     secret_in(&text).ok_or_else(|| SecretError::Nonsense(path.to_owned()))
 }
 
-fn secret_in(text: &str) -> Option<[u8; SECRET_LENGTH]> {
+fn secret_in(text: &str) -> Option<[u8; SECRET_BYTES]> {
     let digits = text.strip_prefix(HEADING)?.strip_prefix('\n')?.strip_suffix('\n')?;
-    if digits.len() != 2 * SECRET_LENGTH || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+    if digits.len() != 2 * SECRET_BYTES || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
-    let mut secret = [0; SECRET_LENGTH];
+    let mut secret = [0; SECRET_BYTES];
     for (index, octet) in secret.iter_mut().enumerate() {
         *octet = u8::from_str_radix(digits.get(2 * index..2 * index + 2)?, 16).ok()?;
     }
@@ -78,7 +77,7 @@ fn secret_in(text: &str) -> Option<[u8; SECRET_LENGTH]> {
 fn make(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     let mut text = format!("{HEADING}\n");
-    for _ in 0..SECRET_LENGTH / 8 {
+    for _ in 0..SECRET_BYTES / 8 {
         text.push_str(&format!("{:016x}", ffclock_sys::random_nonce()?));
     }
     text.push('\n');
@@ -115,7 +114,7 @@ mod tests {
     fn it_is_made_once_for_its_owner_alone_and_comes_back() {
         let path = scratch("made");
         let secret = load_or_make(&path).unwrap();
-        assert_ne!(secret, [0; SECRET_LENGTH]);
+        assert_ne!(secret, [0; SECRET_BYTES]);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         assert_eq!(load_or_make(&path).unwrap(), secret);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
@@ -146,7 +145,7 @@ mod tests {
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let good = fs::read(&path).unwrap();
-        let digits = good.len() - 2 * SECRET_LENGTH - 1;
+        let digits = good.len() - 2 * SECRET_BYTES - 1;
         let mut signed = good.clone();
         signed[digits] = b'+';
         let bad: [&[u8]; 5] = [b"", b"\xff\xfe", &good[..good.len() - 1], &[&good[..], b"0"].concat(), &signed];

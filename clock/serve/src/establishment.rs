@@ -7,16 +7,19 @@
 
 mod connection;
 mod counts;
+mod dialogue;
 mod identity;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use counts::{Ending, EndingCounts};
+pub use dialogue::KeyGrants;
+pub(crate) use dialogue::random_nonces;
 pub use identity::{IdentityError, IdentityFiles};
 pub use table::EstablishmentLimits;
 
-use connection::Dialogue;
+use dialogue::GrantingDoor;
 use ffclock_sys::lengthen_queue;
 use rustls::ServerConfig;
 use std::io::{self, PipeWriter};
@@ -24,7 +27,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use table::{Common, Table};
+use table::{Common, Doorkeeper, Table};
 
 /// Listens on each of `addresses`.
 ///
@@ -58,19 +61,28 @@ pub struct EstablishmentServer {
 }
 
 impl EstablishmentServer {
-    /// Starts the threads; `start` makes the dialogue of each new connection.
+    /// Starts the threads: they show themselves by this TLS, and grant as stated.
     ///
     /// # Errors
     /// No thread, no pipe, or a listener that cannot be shared.
-    pub(crate) fn start<D, F>(
+    pub fn start(
+        listeners: &[TcpListener],
+        plan: EstablishmentPlan,
+        (tls, grants): (Arc<ServerConfig>, KeyGrants),
+    ) -> io::Result<Self> {
+        let grants = Arc::new(grants);
+        Self::start_with(listeners, plan, tls, || GrantingDoor::new(Arc::clone(&grants)))
+    }
+
+    /// Starts the threads, each with a door of its own.
+    fn start_with<K>(
         listeners: &[TcpListener],
         plan: EstablishmentPlan,
         tls: Arc<ServerConfig>,
-        start: F,
+        door: impl Fn() -> K,
     ) -> io::Result<Self>
     where
-        D: Dialogue + Send + 'static,
-        F: FnMut() -> D + Clone + Send + 'static,
+        K: Doorkeeper<Dialogue: Send> + Send + 'static,
     {
         let (stopped, stop) = io::pipe()?;
         let common = Common { tls: Mutex::new(tls), counts: EndingCounts::default(), limits: plan.limits };
@@ -80,7 +92,7 @@ impl EstablishmentServer {
             let own: io::Result<Vec<_>> = listeners.iter().map(TcpListener::try_clone).collect();
             let own = own?;
             own.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
-            let (stopped, mut table) = (stopped.try_clone()?, Table::new(own, common.clone(), start.clone()));
+            let (stopped, mut table) = (stopped.try_clone()?, Table::new(own, common.clone(), door()));
             let thread = thread::Builder::new().name(format!("establish-{number}"));
             // poll(2) fails for lack of memory alone; the other threads go on.
             server.threads.push(thread.spawn(move || drop(table.run(&stopped)))?);

@@ -25,8 +25,8 @@ pub mod nts;
 pub mod options;
 pub mod policy;
 mod protection;
-mod server;
 pub mod served_clock;
+mod server;
 pub mod tally;
 pub mod worker;
 

@@ -1,9 +1,11 @@
 //! The server as a whole: sockets, threads, and the main thread, which waits for signals and never for packets.
 
 use crate::access::AccessList;
+use crate::config::ServeSettings;
 use crate::face::FaceOptions;
 use crate::following::{self, Following, reference_of};
 use crate::limit::LimitOptions;
+use crate::nts::{NtsParts, NtsService};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
 use crate::tally::Tally;
@@ -33,6 +35,10 @@ fn about(what: impl Into<String>) -> impl FnOnce(io::Error) -> ServeError {
     move |error| ServeError { what, error }
 }
 
+fn because(error: crate::nts::NtsError) -> ServeError {
+    ServeError { what: "NTS".to_owned(), error: io::Error::other(error.to_string()) }
+}
+
 /// How often ffclockd is asked whom it follows.
 const ASK_AGAIN: Duration = Duration::from_secs(8);
 /// How long the main thread waits at most before it looks at its threads.
@@ -42,15 +48,22 @@ const LOOK: Span = Span::from_secs(1);
 ///
 /// # Errors
 /// A required resource could not be had: a socket, a thread; or a socket failed while it served.
-pub fn run(config: ServeConfig, again: &dyn Fn() -> Result<ServeConfig, String>) -> Result<(), ServeError> {
+pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, String>) -> Result<(), ServeError> {
     let mut signals = Signals::install().map_err(about("signals"))?;
-    let sockets = open_sockets(&config)?;
+    let sockets = open_sockets(&settings.serve)?;
+    let ntp = sockets.first().map(ServedSocket::local_address).transpose().map_err(about("a socket"))?;
+    let nts = NtsParts::open(&settings.nts).map_err(because)?;
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
-    let server = Server::start(&config, sockets)?;
+    let mut server = Server::start(&settings.serve, sockets)?;
+    if let (Some(parts), Some(ntp)) = (nts, ntp) {
+        let service = NtsService::start(parts, settings.nts, (&server.board, ntp)).map_err(because)?;
+        server.nts = Some(service);
+    }
     notify_manager(Notice::Ready);
     loop {
-        poll(&mut [Interest::readable(signals.as_fd())], Some(ffclock_sys::mono_now() + LOOK)).map_err(about("poll"))?;
+        poll(&mut [Interest::readable(signals.as_fd())], Some(ffclock_sys::mono_now() + LOOK))
+            .map_err(about("poll"))?;
         while let Some(signal) = signals.take() {
             match signal {
                 Signal::Hangup => server.reload(again),
@@ -59,6 +72,9 @@ pub fn run(config: ServeConfig, again: &dyn Fn() -> Result<ServeConfig, String>)
         }
         if server.has_ended() {
             return server.stop();
+        }
+        if let Some(nts) = &server.nts {
+            nts.rotate(&server.board);
         }
     }
 }
@@ -96,6 +112,7 @@ struct Server {
     tallies: Vec<Arc<Tally>>,
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<io::Result<()>>>,
+    nts: Option<NtsService>,
 }
 
 impl Server {
@@ -103,7 +120,7 @@ impl Server {
         let board = Arc::new(PolicyBoard::new(policy(config)));
         let stop = Arc::new(AtomicBool::new(false));
         let table_bytes = ((config.rate_memory as usize) << 20) / sockets.len().max(1);
-        let mut server = Server { board, tallies: Vec::new(), stop, workers: Vec::new() };
+        let mut server = Server { board, tallies: Vec::new(), stop, workers: Vec::new(), nts: None };
         for (number, socket) in sockets.into_iter().enumerate() {
             let tally = Arc::new(Tally::default());
             server.tallies.push(Arc::clone(&tally));
@@ -115,7 +132,8 @@ impl Server {
             server.workers.push(thread.spawn(move || worker.run(&stop)).map_err(about("a thread"))?);
         }
         if let Some(control) = config.daemon.value() {
-            follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop)).map_err(about("a thread"))?;
+            follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop))
+                .map_err(about("a thread"))?;
         }
         Ok(server)
     }
@@ -135,15 +153,21 @@ impl Server {
         Ok(())
     }
 
-    fn reload(&self, again: &dyn Fn() -> Result<ServeConfig, String>) {
+    fn reload(&mut self, again: &dyn Fn() -> Result<ServeSettings, String>) {
         notify_manager(Notice::Reloading);
         match again() {
-            Ok(config) => {
+            Ok(settings) => {
+                let config = settings.serve;
                 self.board.change(|present| Policy {
                     face: FaceOptions { reference_id: present.face.reference_id, ..policy(&config).face },
                     followed: present.followed.clone(),
+                    cookies: present.cookies.clone(),
                     ..policy(&config)
                 });
+                let board = &self.board;
+                if let Some(Err(error)) = self.nts.as_mut().map(|nts| nts.reload(&settings.nts, board)) {
+                    tracing::error!(%error, "the new certificate is refused; the old one stays in force");
+                }
                 tracing::info!("the configuration was read again");
             }
             Err(error) => tracing::error!(%error, "the new configuration is refused; the old one stays in force"),
@@ -175,6 +199,7 @@ fn policy(config: &ServeConfig) -> Policy {
         kiss: config.kiss,
         unsynchronised: config.unsynchronised,
         followed: Vec::new(),
+        cookies: None,
     }
 }
 

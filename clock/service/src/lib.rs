@@ -9,7 +9,9 @@
 mod config;
 mod values;
 
-pub use config::{ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, Value, excerpt, read_bounded};
+pub use config::{
+    ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, Value, excerpt, read_bounded,
+};
 #[doc(hidden)]
 pub use ffclock_units::OptionValue;
 pub use toml::de::{DeTable, DeValue};

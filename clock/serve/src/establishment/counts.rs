@@ -25,11 +25,17 @@ pub enum Ending {
     Displaced,
     /// Its address had too many connections already.
     AddressFull,
+    /// Its address began too many establishments.
+    Limited,
+    /// Its network is not served.
+    Denied,
+    /// Neither protocol nor algorithm in common, which the answer says.
+    NothingInCommon,
 }
 
 impl Ending {
     /// All of them, in the order of their declaration.
-    pub const ALL: [Ending; 10] = [
+    pub const ALL: [Ending; 13] = [
         Ending::Established,
         Ending::Refused,
         Ending::OtherProtocol,
@@ -40,6 +46,9 @@ impl Ending {
         Ending::Left,
         Ending::Displaced,
         Ending::AddressFull,
+        Ending::Limited,
+        Ending::Denied,
+        Ending::NothingInCommon,
     ];
 
     /// Its name in status and metrics.
@@ -47,14 +56,17 @@ impl Ending {
         match self {
             Ending::Established => "established",
             Ending::Refused => "refused",
-            Ending::OtherProtocol => "other-protocol",
+            Ending::OtherProtocol => "other_protocol",
             Ending::Incompatible => "incompatible",
-            Ending::TlsFault => "tls-fault",
-            Ending::TooLong => "too-long",
+            Ending::TlsFault => "tls_fault",
+            Ending::TooLong => "too_long",
             Ending::Late => "late",
             Ending::Left => "left",
             Ending::Displaced => "displaced",
-            Ending::AddressFull => "address-full",
+            Ending::AddressFull => "address_full",
+            Ending::Limited => "limited",
+            Ending::Denied => "denied",
+            Ending::NothingInCommon => "nothing_in_common",
         }
     }
 }

@@ -47,25 +47,33 @@ impl Common {
     }
 }
 
+/// Decides about new clients, for one thread.
+pub(super) trait Doorkeeper {
+    /// What is said with a client.
+    type Dialogue: Dialogue;
+    /// A dialogue for a client from this address, or why there is none.
+    fn let_in(&mut self, from: IpAddr) -> Result<Self::Dialogue, Ending>;
+}
+
 struct Guest<D> {
     connection: Establishing<D>,
     from: IpAddr,
     deadline: Moment<Mono>,
 }
 
-/// The connections of one thread. `start` makes the dialogue of a new one.
-pub(super) struct Table<D, F> {
-    pub(super) listeners: Vec<TcpListener>,
-    pub(super) common: Arc<Common>,
-    pub(super) start: F,
-    guests: VecDeque<Guest<D>>,
+/// The connections of one thread.
+pub(super) struct Table<K: Doorkeeper> {
+    listeners: Vec<TcpListener>,
+    common: Arc<Common>,
+    door: K,
+    guests: VecDeque<Guest<K::Dialogue>>,
     paused_until: Option<Moment<Mono>>,
 }
 
-impl<D: Dialogue, F: FnMut() -> D> Table<D, F> {
+impl<K: Doorkeeper> Table<K> {
     /// The caller has set `listeners` not to block.
-    pub(super) fn new(listeners: Vec<TcpListener>, common: Arc<Common>, start: F) -> Self {
-        Table { listeners, common, start, guests: VecDeque::new(), paused_until: None }
+    pub(super) fn new(listeners: Vec<TcpListener>, common: Arc<Common>, door: K) -> Self {
+        Table { listeners, common, door, guests: VecDeque::new(), paused_until: None }
     }
 
     /// Serves until the other end of `stop` is closed.
@@ -133,7 +141,11 @@ impl<D: Dialogue, F: FnMut() -> D> Table<D, F> {
         for index in 0..self.listeners.len() {
             for _ in 0..MOST_AT_ONCE {
                 match self.listeners[index].accept() {
-                    Ok((stream, from)) => self.welcome(stream, network_of(from.ip())),
+                    Ok((stream, from)) => {
+                        if let Err(ending) = self.welcome(stream, from.ip().to_canonical()) {
+                            self.common.counts.count(ending);
+                        }
+                    }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
                     // No descriptor is left: a place is made, and where there is none to make, the loop rests.
@@ -147,20 +159,18 @@ impl<D: Dialogue, F: FnMut() -> D> Table<D, F> {
         }
     }
 
-    fn welcome(&mut self, stream: TcpStream, from: IpAddr) {
-        let limits = self.common.limits;
-        if self.guests.iter().filter(|guest| guest.from == from).count() >= limits.per_address {
-            self.common.counts.count(Ending::AddressFull);
-            return;
+    fn welcome(&mut self, stream: TcpStream, from: IpAddr) -> Result<(), Ending> {
+        let (limits, network) = (self.common.limits, network_of(from));
+        if self.guests.iter().filter(|guest| guest.from == network).count() >= limits.per_address {
+            return Err(Ending::AddressFull);
         }
+        let dialogue = self.door.let_in(from)?;
         if self.guests.len() >= limits.connections {
             self.end_oldest(Ending::Displaced);
         }
-        let Ok(connection) = Establishing::new(stream, self.common.tls(), (self.start)()) else {
-            self.common.counts.count(Ending::Left);
-            return;
-        };
-        self.guests.push_back(Guest { connection, from, deadline: mono_now() + limits.patience });
+        let connection = Establishing::new(stream, self.common.tls(), dialogue).map_err(|_| Ending::Left)?;
+        self.guests.push_back(Guest { connection, from: network, deadline: mono_now() + limits.patience });
+        Ok(())
     }
 }
 
@@ -172,7 +182,7 @@ struct Woken {
 
 /// The address that limits count: with IPv6 its /64, which one client has for itself.
 fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
+    match address {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
             IpAddr::from([a, b, c, d, 0, 0, 0, 0])

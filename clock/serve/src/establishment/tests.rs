@@ -1,7 +1,8 @@
 //! The server of establishments with clients of every kind, on loopback.
 
-use super::connection::Taken;
+use super::connection::{Dialogue, Taken};
 use super::identity::tests::made_for;
+use super::table::Doorkeeper;
 use super::*;
 use ffclock_sys::mono_now;
 use ffclock_units::Span;
@@ -23,6 +24,16 @@ impl Dialogue for Parrot {
     }
 }
 
+/// Lets everyone in.
+struct OpenDoor;
+
+impl Doorkeeper for OpenDoor {
+    type Dialogue = Parrot;
+    fn let_in(&mut self, _: std::net::IpAddr) -> Result<Parrot, Ending> {
+        Ok(Parrot::default())
+    }
+}
+
 const LIMITS: EstablishmentLimits =
     EstablishmentLimits { connections: 200, per_address: 20, patience: Span::from_secs(20) };
 
@@ -39,7 +50,7 @@ impl Bench {
         let listeners = listen(&["127.0.0.1:0".parse().unwrap()]).unwrap();
         let address = listeners[0].local_addr().unwrap();
         let plan = EstablishmentPlan { threads: NonZeroUsize::new(2).unwrap(), limits };
-        let server = EstablishmentServer::start(&listeners, plan, files.read().unwrap(), Parrot::default).unwrap();
+        let server = EstablishmentServer::start_with(&listeners, plan, files.read().unwrap(), || OpenDoor).unwrap();
         Bench { server, address, files, trusted }
     }
 
