@@ -140,7 +140,7 @@ mod tests {
             establishments: [("established".to_owned(), 0), ("late".to_owned(), 0), ("tls_fault".to_owned(), 2)].into(),
         };
         let shown = render(&ServeReport { nts: Some(nts), ..report() });
-        let part = "NTS      [::]:4460, cookie key 20000, rotated every 1d\n\n\
+        let part = "NTS      [::]:4460, cookie key 20000, rotated every 1 d 0 h\n\n\
                     Establishments         since start\n\
                     established                      0\n\
                     tls fault                        2\n";
