@@ -64,11 +64,11 @@ pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, St
     let nts_parts = NtsParts::open(&nts).map_err(because)?;
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
-    let mut visitors = Visitors::open(&config)?;
     let mut server = Server::start(&config, sockets, again)?;
     if let Some(parts) = nts_parts {
         server.nts = Some(NtsService::start(parts, nts, &server.place()).map_err(because)?);
     }
+    let mut visitors = Visitors::open(&config)?;
     notify_manager(Notice::Ready);
     loop {
         visitors.wait(&signals)?;
