@@ -110,6 +110,11 @@ impl NtsParts {
         }
         Ok(Some(NtsParts { tls, secret, listeners }))
     }
+
+    /// The keys of cookies that are in use now.
+    pub(crate) fn keys(&self, config: &NtsConfig) -> Arc<CookieKeys> {
+        config.keys(&self.secret)
+    }
 }
 
 /// What NTS is served beside.
@@ -129,14 +134,12 @@ pub(crate) struct NtsService {
 }
 
 impl NtsService {
-    /// Puts the keys on the board and starts to establish keys.
+    /// Starts to establish keys. Their cookies are sealed by the keys on the board.
     ///
     /// # Errors
     /// A thread that does not start.
     pub(crate) fn start(parts: NtsParts, config: NtsConfig, place: &NtsPlace) -> Result<Self, NtsError> {
         let NtsParts { tls, secret, listeners } = parts;
-        let keys = config.keys(&secret);
-        place.board.change(|present| Policy { cookies: Some(keys), ..present.clone() });
         let grants = KeyGrants {
             board: Arc::clone(&place.board),
             host: config.ntp_host.name().map(str::to_owned),

@@ -15,6 +15,7 @@ use ffclock_control::metrics::serve as metrics;
 use ffclock_control::protocol::{Request, parse_request};
 use ffclock_control::serve::{ClaimReport, ServeAnswer, ServeReport};
 use ffclock_counter::{CounterId, try_read};
+use ffclock_nts::CookieKeys;
 use ffclock_service::{Answering, ControlSocket, Exposition, Listener, Rights};
 use ffclock_sys::{
     Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, mono_now, notify, poll,
@@ -64,7 +65,8 @@ pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, St
     let nts_parts = NtsParts::open(&nts).map_err(because)?;
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
-    let mut server = Server::start(&config, sockets, again)?;
+    let cookies = nts_parts.as_ref().map(|parts| parts.keys(&nts));
+    let mut server = Server::start(&config, sockets, again, cookies)?;
     if let Some(parts) = nts_parts {
         server.nts = Some(NtsService::start(parts, nts, &server.place()).map_err(because)?);
     }
@@ -195,13 +197,14 @@ impl<'a> Server<'a> {
         config: &ServeConfig,
         sockets: Vec<ServedSocket>,
         again: &'a dyn Fn() -> Result<ServeSettings, String>,
+        cookies: Option<Arc<CookieKeys>>,
     ) -> Result<Self, ServeError> {
         let mut server = Server {
             again,
             started: mono_now(),
             config: config.clone(),
             clock: ServedClock::new(config.page.as_path()),
-            board: Arc::new(PolicyBoard::new(policy(config))),
+            board: Arc::new(PolicyBoard::new(Policy { cookies, ..policy(config) })),
             sockets: Vec::new(),
             tallies: Vec::new(),
             stop: Arc::new(AtomicBool::new(false)),
