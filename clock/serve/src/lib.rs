@@ -25,6 +25,7 @@ pub mod nts;
 pub mod options;
 pub mod policy;
 mod protection;
+mod report;
 pub mod served_clock;
 mod server;
 pub mod tally;
