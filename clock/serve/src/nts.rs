@@ -61,6 +61,17 @@ impl NtsConfig {
         }
     }
 
+    /// Whether certificate and key can be used, for `--check-config`.
+    ///
+    /// # Errors
+    /// As [`NtsError`] says.
+    pub fn check(&self) -> Result<(), NtsError> {
+        match self.identity()? {
+            Some(identity) => Ok(identity.read().map(drop)?),
+            None => Ok(()),
+        }
+    }
+
     fn plan(&self) -> EstablishmentPlan {
         let limits = EstablishmentLimits {
             connections: self.connections as usize,
