@@ -1,5 +1,5 @@
-//! Any extension fields in a request to the server, with a good cookie and a good authenticator or without: no reply and
-//! no kiss is longer than the request, and what was changed is not taken for authentic.
+//! Any extension fields in a request to the server, with a good cookie and a good authenticator or without: no reply
+//! and no kiss is longer than the request, and what was changed is not taken for authentic.
 #![no_main]
 
 use ffclock_nts::{Aead, CookieKeys, Key, NonceSource, Protection, ReplySealer, SessionKeys, TAG_BYTES, write_nak};

@@ -26,7 +26,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The port of NTP, which clients need not be told.
+/// The port of NTP, which clients take without being asked to.
 const NTP_PORT: u16 = 123;
 
 /// Why NTS cannot be served.

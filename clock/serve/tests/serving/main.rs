@@ -1,5 +1,7 @@
 //! ffclock-serve as a process, on loopback: what its replies claim is compared with the truth.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+
 mod clients;
 mod common;
 mod nts;
