@@ -31,6 +31,12 @@ pub(crate) fn exposition(report: &ServeReport) -> String {
     for (kind, count) in &report.counts {
         text.labelled(&metrics::PACKETS, ("kind", kind), count);
     }
+    if let Some(nts) = &report.nts {
+        text.describe(&metrics::ESTABLISHMENTS);
+        for (reason, count) in &nts.establishments {
+            text.labelled(&metrics::ESTABLISHMENTS, ("reason", reason), count);
+        }
+    }
     text.value(&metrics::KERNEL_DROPPED, Some(report.kernel_dropped as f64));
     text.value(&metrics::UPTIME, Some(report.uptime_s));
     text.end()
@@ -39,6 +45,7 @@ pub(crate) fn exposition(report: &ServeReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_control::serve::NtsReport;
 
     #[test]
     fn every_metric_is_served_in_order_and_stands_in_the_document() {
@@ -48,6 +55,13 @@ mod tests {
             leap: "none".to_owned(),
             root_distance_s: 1e-3,
         };
+        let nts = NtsReport {
+            listen: Vec::new(),
+            cookie_key: Some(20_000),
+            rotation_s: 86_400.0,
+            old_keys: 7,
+            establishments: [("established".to_owned(), 5)].into(),
+        };
         let report = ServeReport {
             version: String::new(),
             uptime_s: 1.0,
@@ -56,6 +70,7 @@ mod tests {
             threads: 1,
             claim: Some(claim),
             unserved: None,
+            nts: Some(nts),
             smear: String::new(),
             kernel_dropped: 0,
             counts: [("received".to_owned(), 7)].into(),
@@ -65,6 +80,7 @@ mod tests {
         let listed: Vec<String> =
             metrics::ALL.iter().map(|family| format!("{} {}", family.name, family.kind.name())).collect();
         assert_eq!(served, listed);
+        assert!(text.contains("\nffclock_serve_establishments_total{reason=\"established\"} 5\n"), "{text}");
         assert!(text.contains("\nffclock_serve_packets_total{kind=\"received\"} 7\n"), "{text}");
         let document = include_str!("../../../docs/serve.md");
         for family in metrics::ALL {

@@ -47,7 +47,10 @@ const SERVE: Reference = Reference {
     program: "ffclock-serve",
     markdown: "docs/serve-configuration.md",
     page: ("ffclock-serve.conf", "configuration of the NTP server ffclock-serve"),
-    sections: &[("", "The server as a whole", "Keys at the top of the file.")],
+    sections: &[
+        ("", "The server as a whole", "Keys at the top of the file."),
+        ("nts", "[nts]", "Key establishment and cookies of NTS, which is served where there is a certificate."),
+    ],
     story: "ffclock-serve reads one file in TOML. A key that is not known, or a value that is out of its range, is an \
             error with its line, and the server does not start; `ffclock-serve --check-config` tries a file without \
             starting. Measures are strings with their unit, lists are arrays of strings. On SIGHUP the file is read \
