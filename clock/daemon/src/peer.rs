@@ -227,8 +227,8 @@ impl Peer {
 
     /// Sends a request if one is due; gives up one that was not answered. Returns whether the estimate changed.
     pub(crate) fn ask(&mut self, number: usize, context: &mut Context) -> bool {
-        match ffclock_sys::random_nonce() {
-            Ok(bits) => self.source.handle_timeout(context.now, Nonce::from_random(bits)),
+        match random_pair() {
+            Ok([first, second]) => self.source.handle_timeout(context.now, Nonce::from_two_random(first, second)),
             Err(error) => {
                 // Any host could answer a request without a secret: try again later instead.
                 self.link = None;
@@ -461,42 +461,46 @@ impl Peer {
 
     fn take_event(&mut self, number: usize, event: &Event, context: &mut Context) -> bool {
         match event {
-            Event::Exchange(exchange) => self.take_exchange(number, exchange, context),
+            Event::Exchange(exchange) => self.take_exchange(number, (self.request, exchange), context),
+            Event::EarlierExchange(exchange) => {
+                self.take_exchange(number, (self.request.saturating_sub(1), exchange), context);
+            }
             Event::Unreachable => {
                 self.log(context, Weight::Warning, "the server does not answer", "");
                 self.connect_next(context);
             }
             Event::Reachable => self.log(context, Weight::Notice, "the server answers", ""),
             Event::Kissed(code) => {
-                self.record(None);
+                self.record(self.request, None);
                 self.log(context, Weight::Warning, "the server refuses", &code.to_string());
             }
             Event::Rejected(reason) => {
                 if reason.ends_request() {
-                    self.record(None);
+                    self.record(self.request, None);
                 }
                 self.log(context, Weight::Detail, "packet turned away", reason.name());
             }
             Event::Lost => {
-                self.record(None);
+                self.record(self.request, None);
                 self.log(context, Weight::Detail, "no reply", "");
             }
             Event::LeapAnnounced(leap) => self.announced = Some(*leap),
             Event::LeapWithdrawn(_) => self.announced = None,
         }
-        matches!(event, Event::Exchange(_) | Event::Unreachable | Event::Reachable)
+        let is_exchange = matches!(event, Event::Exchange(_) | Event::EarlierExchange(_));
+        is_exchange || matches!(event, Event::Unreachable | Event::Reachable)
     }
 
     /// Every request that ended has a row, a well answered one with its exchange; [`Peer::write_record`] writes it.
-    fn record(&mut self, exchange: Option<Exchange>) {
+    fn record(&mut self, sequence: u64, exchange: Option<Exchange>) {
         if self.recorder.is_some() {
-            let (sequence, epoch) = (self.request, self.environment.epoch);
+            let epoch = self.environment.epoch;
             self.unwritten.push(TraceRow { sequence, epoch, exchange, truth: None, server: ServerIndex(0) });
         }
     }
 
-    fn take_exchange(&mut self, number: usize, exchange: &Exchange, context: &mut Context) {
-        self.record(Some(*exchange));
+    fn take_exchange(&mut self, number: usize, (request, exchange): (u64, &Exchange), context: &mut Context) {
+        self.record(request, Some(*exchange));
         let outcome = self.update(exchange, context);
         context.is_upset |= outcome.events.is_upset();
         if let (Some(ensemble), Some(own)) = (&mut context.ensemble, self.learned()) {
@@ -555,4 +559,9 @@ impl Peer {
     fn log(&self, context: &mut Context, weight: Weight, kind: &'static str, detail: &str) {
         context.journal.log(&Entry { weight, source: Some(&self.name), kind, detail });
     }
+}
+
+/// The secrets of one request.
+fn random_pair() -> std::io::Result<[u64; 2]> {
+    Ok([ffclock_sys::random_nonce()?, ffclock_sys::random_nonce()?])
 }
