@@ -1,5 +1,5 @@
-//! A conversation with a server that sends anything at any time, in the basic mode or interleaved, while stamps come early, late or never: no panic, no
-//! busy loop, and never more exchanges than requests.
+//! A conversation with a server that sends anything at any time, in the basic mode or interleaved, while stamps come
+//! early, late or never: no panic, no busy loop, and never more exchanges than requests.
 #![no_main]
 
 use ffclock_source::{Event, Nonce, Source, SourceConfig, Ticket};

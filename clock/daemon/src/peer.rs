@@ -102,6 +102,8 @@ pub(crate) struct Peer {
     addresses: Vec<SocketAddr>,
     /// The earliest time for the next look-up.
     next_look_up: Option<Moment<Mono>>,
+    /// When the name of a server that answers was last looked up.
+    looked_up: Moment<Mono>,
     recorder: Option<Recorder>,
     /// Rows that are not written yet: a slow disk must not delay the clock.
     unwritten: Vec<TraceRow>,
@@ -133,7 +135,7 @@ impl Peer {
         let present: Moment<Server> = Moment::from_origin(ffclock_sys::system_utc_now().since_origin());
         let source = Source::new(config.source.clone(), environment.leaps, present.max(EARLIEST_PRESENT), now);
         Peer {
-            name: config.address.to_string(),
+            name: config.name(),
             source,
             estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
@@ -143,6 +145,7 @@ impl Peer {
             link: None,
             addresses: Vec::new(),
             next_look_up: None,
+            looked_up: now,
             recorder: None,
             unwritten: Vec::new(),
             request: 0,
@@ -252,22 +255,35 @@ impl Peer {
             return;
         }
         self.next_look_up = Some(context.now + LOOK_UP_AGAIN);
+        self.looked_up = context.now;
         if let Err(error) = resolver.start(&self.name, address.address.as_str(), address.port) {
             self.log(context, Weight::Warning, "cannot look the name up", &error.to_string());
         }
     }
 
-    /// Whether it is time to call [`Peer::look_up`]: the name has no address yet, or none that answers.
+    /// Whether it is time to call [`Peer::look_up`]: the name has no address yet, or none that answers, or was last
+    /// looked up long ago.
     pub(crate) fn wants_look_up(&mut self, now: Moment<Mono>) -> bool {
         // The source expresses this wish once, so it is asked only when the wish can be granted.
         let due = self.next_look_up.is_none_or(|earliest| now >= earliest);
-        due && (self.link.is_none() || self.source.take_resolve_wish())
+        let is_old = now - self.looked_up >= self.config.look_up.look_up_every && !self.is_literal();
+        due && (self.link.is_none() || is_old || self.source.take_resolve_wish())
+    }
+
+    /// Whether the server has an address in place of a name.
+    fn is_literal(&self) -> bool {
+        literal(self.config.address.address.as_str(), self.config.address.port).is_some()
     }
 
     /// The name now has these addresses; an address in use that is among them stays as long as it answers.
     pub(crate) fn resolved(&mut self, addresses: Vec<SocketAddr>, context: &mut Context) {
         let in_use = self.link.as_ref().map(Link::address);
-        self.addresses = addresses;
+        let family = self.config.look_up.family;
+        self.addresses = addresses.into_iter().filter(|address| family.admits(address)).collect();
+        if self.addresses.is_empty() {
+            let detail = format!("family = \"{family}\"");
+            return self.log(context, Weight::Warning, "the name has no address of the wanted family", &detail);
+        }
         if !(self.answers() && in_use.is_some_and(|address| self.addresses.contains(&address))) {
             self.connect_next(context);
         }
@@ -302,6 +318,12 @@ impl Peer {
         self.link.as_ref().map(Link::address)
     }
 
+    /// The port that the last request left from.
+    #[cfg(test)]
+    pub(crate) fn local_port(&self) -> Option<u16> {
+        self.link.as_ref()?.local_port()
+    }
+
     /// Asks it at this poll, or at the configured one.
     pub(crate) fn choose_poll(&mut self, wanted: Option<Span>) {
         self.source.choose_poll(wanted);
@@ -330,6 +352,11 @@ impl Peer {
     /// When it last answered in this epoch of the counter.
     pub(crate) fn heard_at(&self) -> Option<Moment<Mono>> {
         self.last.at
+    }
+
+    /// Whether it has stopped answering, or has never begun to.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.source.reachability() == Reachability::Unreachable
     }
 
     /// Whether it answers at present.
@@ -445,6 +472,12 @@ impl Peer {
 
     fn transmit(&mut self, context: &mut Context) {
         while let Some(transmit) = self.source.poll_transmit() {
+            let Some(link) = &mut self.link else { return };
+            if self.config.look_up.random_port
+                && let Err(error) = link.change_port()
+            {
+                self.log(context, Weight::Warning, "cannot ask from another port", &error.to_string());
+            }
             let Some(link) = &mut self.link else { return };
             match link.send(transmit, &mut context.stamper) {
                 Ok(redeemed) => self.pass_to_source(redeemed),

@@ -10,8 +10,8 @@ use ffclock_wire::{DecodeError, KissCode};
 pub enum Event {
     /// A request and its reply are complete.
     Exchange(Exchange),
-    /// The request before the latest and its reply are complete: the latest reply was interleaved and said when that one
-    /// left, or it is certain that no reply will (RFC 9769). It comes before any other event about the latest request.
+    /// The request before the latest and its reply are complete: the latest reply was interleaved and said when that
+    /// one left, or it is certain that no reply will (RFC 9769). It comes before other events about the latest request.
     EarlierExchange(Exchange),
     /// The server refused. DENY and RSTR end the conversation until [`Source::retarget`](crate::Source::retarget), RATE
     /// slows it down, and any other code has no effect.

@@ -3,10 +3,10 @@
 //! A server can write into a reply only a time read before the reply left. Its kernel stamps the reply when it leaves,
 //! so an interleaved reply carries, in place of its own, the kernel's stamp of the reply before it. The exchange of an
 //! interleaved reply is therefore held until the next reply completes it: each exchange has the four times of one
-//! request and one reply, as in the basic mode, in the same order and under the same proofs, only one poll later. If the
-//! next reply does not complete it, it is released with the earliest time at which its reply can have left, the time at
-//! which its request arrived: that is true too, and no exchange is lost. `docs/decisions/0012-interleaved-mode.md` says
-//! why no other form was chosen.
+//! request and one reply, as in the basic mode, in the same order and under the same proofs, only one poll later. If
+//! the next reply does not complete it, it is released with the earliest time at which its reply can have left, the
+//! time at which its request arrived: that is true too, and no exchange is lost.
+//! `docs/decisions/0012-interleaved-mode.md` says why no other form was chosen.
 //!
 //! Dialogues with an interleaving server are in `tests/conversation/interleaving.rs`.
 

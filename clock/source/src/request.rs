@@ -37,7 +37,7 @@ impl Nonce {
     }
 }
 
-/// What a reply tells with its times, as its origin shows (RFC 9769, section 2).
+/// What the times of a reply mean, as its origin shows (RFC 9769, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyMode {
     /// When the request arrived, and when this reply left.
@@ -138,8 +138,8 @@ impl Requests {
         self.ring.clear();
     }
 
-    /// Makes the next request, to be answered by `deadline`. With a `reference`, the receive field of the last reply, it
-    /// is an interleaved one, which `nonce` must be enough for.
+    /// Makes the next request, to be answered by `deadline`. With a `reference`, the receive field of the last reply,
+    /// it is an interleaved one, which `nonce` must be enough for.
     pub(crate) fn open(
         &mut self,
         nonce: Nonce,
