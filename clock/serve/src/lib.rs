@@ -17,6 +17,8 @@ pub mod arrivals;
 pub mod config;
 pub mod face;
 pub mod following;
+pub mod interleaved;
+pub mod leaving;
 pub mod limit;
 pub mod options;
 pub mod policy;
