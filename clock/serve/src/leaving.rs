@@ -68,8 +68,8 @@ impl Leaving {
         self.waiting.clear();
     }
 
-    /// A reply was not sent, and it is not known whether the kernel numbered it: it counts from 0 again. Returns whether
-    /// it stamps at all from now on.
+    /// A reply was not sent, and it is not known whether the kernel numbered it: it counts from 0 again. Returns
+    /// whether it stamps at all from now on.
     pub fn restart(&mut self, socket: &ServedSocket) -> bool {
         while socket.next_departure().is_some() {}
         self.waiting.clear();

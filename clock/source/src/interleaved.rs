@@ -6,7 +6,7 @@
 //! request and one reply, as in the basic mode, in the same order and under the same proofs, only one poll later. If
 //! the next reply does not complete it, it is released with the earliest time at which its reply can have left, the
 //! time at which its request arrived: that is true too, and no exchange is lost.
-//! `docs/decisions/0012-interleaved-mode.md` says why no other form was chosen.
+//! `docs/decisions/0013-interleaved-mode.md` says why no other form was chosen.
 //!
 //! Dialogues with an interleaving server are in `tests/conversation/interleaving.rs`.
 

@@ -40,7 +40,7 @@ impl Interleaver {
     }
 }
 
-/// RFC 9769, section 2, from the first request on, with two lost replies: what is named once is not told twice.
+/// RFC 9769, section 2, from the first request on, with two lost replies: what is named once is not said twice.
 #[test]
 fn a_reply_says_when_the_one_before_left() {
     let place = Place::new();
