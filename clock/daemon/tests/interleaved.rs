@@ -51,9 +51,10 @@ fn free_port() -> u16 {
 
 /// The recorded exchanges with the server at this address, and the counter's nominal period.
 fn recorded(scratch: &Scratch, address: &str) -> (Vec<Exchange>, Period) {
-    let files = std::fs::read_dir(scratch.path().join("record")).expect("a record").map(|file| file.unwrap().path());
-    let of_server = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(address);
-    let path = files.into_iter().find(of_server).expect("a record of this server");
+    let files = std::fs::read_dir(scratch.path().join("record")).expect("a record");
+    let mut files = files.map(|file| file.expect("a file"));
+    let of_server = |file: &std::fs::DirEntry| file.file_name().to_string_lossy().starts_with(address);
+    let path = files.find(of_server).expect("a record of this server").path();
     let reader = TraceReader::open(&path).expect("a trace");
     let nominal = reader.header().nominal.expect("the daemon states it");
     (reader.filter_map(|row| row.expect("a whole row").exchange).collect(), nominal)
