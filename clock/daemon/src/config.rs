@@ -334,7 +334,7 @@ mod tests {
             (format!("page = \"/a/b/\"\n{SMALL}"), 1, "this names a directory"),
             (format!("control = \"{long}\"\n{SMALL}"), 1, "too long for a socket"),
             (format!("pol = 3\n{SMALL}"), 1, "unknown key `pol`: is `poll` meant?"),
-            (format!("pool = \"a\"\n{SMALL}"), 1, "each server has a table [[server]] of its own"),
+            (format!("pool = \"a\"\n{SMALL}"), 1, "unknown key `pool`: it belongs below [[server]]"),
             (format!("{SMALL}server ntp.example iburst\n"), 3, "a server is `[[server]]`"),
         ] {
             let found = problems(&text);

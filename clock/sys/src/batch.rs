@@ -320,7 +320,7 @@ mod tests {
             server.stamp_departures().unwrap();
             let mut batch = PacketBatch::new();
             for (round, numbers) in [(0_u32, [0, 1]), (1, [2, 3])] {
-                (0..3).for_each(|_| drop(client.send(&[7; 48]).unwrap()));
+                (0..3).for_each(|_| assert_eq!(client.send(&[7; 48]).unwrap(), 48));
                 let mut last = None;
                 let mut done = 0;
                 while done < 3 {
