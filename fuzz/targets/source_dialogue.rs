@@ -1,5 +1,5 @@
-//! A conversation with a server that sends anything at any time, while stamps come early, late or never: no panic, no
-//! busy loop, and never more exchanges than requests.
+//! A conversation with a server that sends anything at any time, in the basic mode or interleaved, while stamps come
+//! early, late or never: no panic, no busy loop, and never more exchanges than requests.
 #![no_main]
 
 use ffclock_source::{Event, Nonce, Source, SourceConfig, Ticket};
@@ -45,7 +45,7 @@ impl Run<'_> {
             7 => self.source.set_leaps(LeapTable::built_in()),
             _ => {
                 let poll = Span::from_units(self.input.arbitrary()?);
-                self.source.reconfigure(SourceConfig { poll, ..SourceConfig::default() });
+                self.source.reconfigure(SourceConfig { poll, interleaved: self.input.arbitrary()?, ..SourceConfig::default() });
             }
         }
         self.drain();
@@ -57,7 +57,7 @@ impl Run<'_> {
         let deadline = self.source.poll_timeout();
         let step = Span::from_nanos(i128::from(self.input.arbitrary::<u32>()?));
         self.now = if self.input.arbitrary()? { self.now.max(deadline) } else { self.now + step };
-        self.source.handle_timeout(self.now, Nonce::from_random(self.input.arbitrary()?));
+        self.source.handle_timeout(self.now, Nonce::from_two_random(self.input.arbitrary()?, self.input.arbitrary()?));
         assert!(self.source.poll_timeout() > self.now, "a busy loop");
         Ok(())
     }
@@ -68,7 +68,9 @@ impl Run<'_> {
         let kind: u8 = self.input.arbitrary()?;
         bytes[0] = if kind < 200 { 0x24 } else { kind };
         bytes[1] = self.input.int_in_range(0..=17)?;
-        bytes[24..32].copy_from_slice(&self.request[40..48]);
+        // The origin of a basic reply, or of an interleaved one.
+        let nonce = if self.input.arbitrary()? { 40 } else { 32 };
+        bytes[24..32].copy_from_slice(&self.request[nonce..nonce + 8]);
         for field in [32, 40] {
             let offset = Span::from_nanos(i128::from(self.input.arbitrary::<i64>()?));
             let time = Packet {
@@ -91,7 +93,7 @@ impl Run<'_> {
             self.ticket = Some(transmit.ticket);
         }
         while let Some(event) = self.source.poll_event() {
-            self.exchanges += u64::from(matches!(event, Event::Exchange(_)));
+            self.exchanges += u64::from(matches!(event, Event::Exchange(_) | Event::EarlierExchange(_)));
         }
         assert!(self.exchanges <= self.requests, "an exchange without a request");
     }
@@ -100,7 +102,8 @@ impl Run<'_> {
 fuzz_target!(|bytes: &[u8]| {
     let (now, pivot) =
         (Moment::from_origin(Span::from_secs(1000)), Moment::from_origin(Span::from_secs(1_790_000_000)));
-    let source = Source::new(SourceConfig::default(), LeapTable::built_in(), pivot, now);
+    let config = SourceConfig { interleaved: true, ..SourceConfig::default() };
+    let source = Source::new(config, LeapTable::built_in(), pivot, now);
     let input = Unstructured::new(bytes);
     let mut run = Run { input, source, now, pivot, ticket: None, request: [0x23; 48], requests: 0, exchanges: 0 };
     while !run.input.is_empty() && run.step().is_ok() {}

@@ -110,6 +110,7 @@ families! {
     SOURCE_REQUESTS = "ffclock_source_requests": Counter, "Requests sent.";
     SOURCE_EXCHANGES = "ffclock_source_exchanges": Counter, "Replies accepted.";
     SOURCE_USED = "ffclock_source_used": Counter, "Exchanges that moved the estimate.";
+    SOURCE_INTERLEAVED = "ffclock_source_interleaved": Counter, "Replies in the interleaved mode.";
     SOURCE_LOST = "ffclock_source_lost": Counter, "Requests without a reply.";
     SOURCE_REJECTED = "ffclock_source_rejected": Counter, "Packets refused.";
 }

@@ -258,6 +258,10 @@ pub struct SourceReport {
     pub exchanges: u64,
     /// Exchanges that moved the estimate.
     pub used: u64,
+    /// Replies in the interleaved mode (RFC 9769), each of which completes the exchange before it; absent from daemons
+    /// before 0.2.
+    #[serde(default)]
+    pub interleaved: u64,
     /// Requests without a reply.
     pub lost: u64,
     /// Packets refused, by reason.
@@ -311,6 +315,9 @@ pub struct SourceVote {
     pub warming_up: bool,
     /// The server before it in the configuration with the same address, which has the vote of both.
     pub same_as: Option<String>,
+    /// Whether it belongs to a pool of which others vote already; it steps in when one of them falls silent.
+    #[serde(default)]
+    pub spare: bool,
 }
 
 /// A notable event.

@@ -23,6 +23,10 @@ fn verdict(source: &SourceReport, quorum: QuorumReport, vote: &VoteReport) -> St
     if let Some(other) = &source.vote.same_as {
         return format!("not counted: it has the same address as {other}, which has the vote of both");
     }
+    if source.vote.spare {
+        return "spare: its pool has as many votes without it as it may; it steps in when one of them is lost"
+            .to_owned();
+    }
     match source.belief {
         BeliefReport::Unknown if source.bound_s.is_none() => unheard(source),
         BeliefReport::Truechimer => believed(source, vote),
@@ -147,6 +151,7 @@ mod tests {
             sent: 9,
             exchanges: 8,
             used: 8,
+            interleaved: 0,
             lost: 7,
             rejected: Vec::new(),
             floor_s: None,
@@ -227,6 +232,8 @@ mod tests {
         assert_eq!(said(&no_select), "not believed: no_select; it is only measured");
         let twin = SourceReport { vote: SourceVote { same_as: Some("b".into()), ..source().vote }, ..source() };
         assert_eq!(said(&twin), "not counted: it has the same address as b, which has the vote of both");
+        let spare = SourceReport { vote: SourceVote { spare: true, ..source().vote }, ..source() };
+        assert!(said(&spare).starts_with("spare: its pool has as many votes"));
         assert!(said(&unknown).contains("how far its clock can be off"));
     }
 

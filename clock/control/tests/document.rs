@@ -23,6 +23,7 @@ fn source() -> SourceReport {
         sent: 1,
         exchanges: 1,
         used: 1,
+        interleaved: 0,
         lost: 0,
         rejected: Vec::new(),
         floor_s: Some(0.0),

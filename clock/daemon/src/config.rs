@@ -6,6 +6,7 @@
 mod check;
 mod estimator;
 mod host;
+mod lookup;
 mod places;
 mod polls;
 mod reader;
@@ -14,6 +15,7 @@ mod vote;
 
 pub use estimator::{EstimatorConfig, Which};
 pub use host::server_of_command_line;
+pub use lookup::{AddressFamily, LookUpConfig, PoolConfig, PoolVotes};
 pub use places::{NoPlace, Surroundings};
 pub use polls::{KeptNoise, PollConfig};
 pub use values::{
@@ -68,7 +70,8 @@ ffclock_units::options! {
 ffclock_units::options! {
     /// The address of a server.
     pub struct ServerAddress {
-        /// The server's name or address, without its port. A name is looked up again when the server stops answering.
+        /// The server's name or address, without its port; each server has this or `pool`. A name is looked up
+        /// again when the server stops answering, and every `look_up_every`.
         address: HostName = HostName::unset();
         /// The server's UDP port.
         port: u16 = 123, 1 => u16::MAX;
@@ -101,10 +104,16 @@ impl fmt::Display for ServerAddress {
 }
 
 /// One configured server: where it is, how to talk to it, how to judge it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct ServerConfig {
-    /// Address and port.
+    /// Address and port; of a pool's servers, with the pool's name.
     pub address: ServerAddress,
+    /// The pool that it belongs to, if its name is set.
+    pub pool: PoolConfig,
+    /// Its number in the pool, from 1; `None` outside of pools.
+    pub slot: Option<u32>,
+    /// How its addresses are found.
+    pub look_up: LookUpConfig,
     /// Its part in the vote.
     pub vote: ServerVote,
     /// Options of the conversation with it.
@@ -182,7 +191,10 @@ pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     PollConfig::describe(&mut |doc| visit("", doc));
     ServerAddress::describe(&mut |doc| visit("server", doc));
     ServerVote::describe(&mut |doc| visit("server", doc));
+    LookUpConfig::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));
+    // After `poll`, which is the one that is meant by a word that resembles both.
+    PoolConfig::describe(&mut |doc| visit("server", doc));
     EstimatorConfig::describe(&mut |doc| visit("estimator", doc));
 }
 
@@ -322,7 +334,7 @@ mod tests {
             (format!("page = \"/a/b/\"\n{SMALL}"), 1, "this names a directory"),
             (format!("control = \"{long}\"\n{SMALL}"), 1, "too long for a socket"),
             (format!("pol = 3\n{SMALL}"), 1, "unknown key `pol`: is `poll` meant?"),
-            (format!("pool = \"a\"\n{SMALL}"), 1, "each server has a table [[server]] of its own"),
+            (format!("pool = \"a\"\n{SMALL}"), 1, "unknown key `pool`: it belongs below [[server]]"),
             (format!("{SMALL}server ntp.example iburst\n"), 3, "a server is `[[server]]`"),
         ] {
             let found = problems(&text);

@@ -7,6 +7,7 @@
 //! again, since the kernel gives up a clocksource that it found unsteady.
 
 use crate::kernel_clock::KernelClock;
+use crate::resolve::{LookUp, of_system};
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterId, HostReadings, Nominal, NominalError};
 use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
@@ -27,6 +28,10 @@ pub(crate) trait Host {
     fn cpus(&self, kind: CounterId) -> Option<Box<dyn Cpus>>;
     /// The kernel's feed-forward clock; `None` where no kernel of this kind can have one.
     fn kernel_clock(&self) -> Option<Box<dyn KernelClock>>;
+    /// How it finds the addresses of names.
+    fn look_up(&self) -> LookUp {
+        of_system()
+    }
 }
 
 /// The CPUs of a machine, each with a counter of its own.

@@ -9,6 +9,7 @@ mod election_log;
 mod leap_seconds;
 mod page_file;
 mod polling;
+mod pools;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status, Utc};
 use polling::Polling;
+use pools::Pools;
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of
@@ -66,6 +68,7 @@ pub(crate) struct Keeper<'a> {
     strict: GrowingBound,
     election: Election,
     polling: Polling,
+    pools: Pools,
     leaps: LeapTable,
     /// The leap second that the log announces.
     logged_leap: Option<LeapAnnouncement>,
@@ -118,12 +121,13 @@ impl<'a> Keeper<'a> {
         let boot = ffclock_counter::boot_id();
         let page = SharedPage::create(config.daemon.page.as_path())?;
         let kernel_clock = driving::driver(host.as_ref(), &config.daemon, now)?;
+        let resolver = Resolver::new(host.look_up()).map_err(about("resolver"))?;
         let host_counter = HostCounter::start(host, driving::choice(&config.daemon), epoch_after(&page))?;
         let stamper = Stamper::new(host_counter.kind(), host_counter.nominal.period);
         let mut keeper = Keeper {
             read_config,
             peers: Vec::new(),
-            resolver: Resolver::new().map_err(about("resolver"))?,
+            resolver,
             writer: Writer::open(page, BootId::parse(&boot)),
             history: None,
             kernel_clock,
@@ -131,6 +135,7 @@ impl<'a> Keeper<'a> {
             strict: GrowingBound::UNKNOWN,
             election: Election::new(config.vote, Span::ZERO),
             polling: Polling::new(config.polls, &config.servers),
+            pools: Pools::default(),
             leaps: LeapTable::built_in(),
             logged_leap: LeapTable::built_in().announced(),
             last_break: None,
@@ -156,6 +161,7 @@ impl<'a> Keeper<'a> {
         tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, %page, "keeping time");
         keeper.keep_page();
         keeper.check_store();
+        keeper.pools.reconfigure(&config.servers, now);
         for server in config.servers {
             keeper.add_server(server);
         }
@@ -169,7 +175,8 @@ impl<'a> Keeper<'a> {
     pub(crate) fn next_timeout(&self) -> Moment<Mono> {
         let servers = self.peers.iter().filter_map(Peer::next_timeout);
         let kernel = self.kernel_clock.as_ref().map(KernelClockDriver::due);
-        servers.chain(kernel).chain([self.next_heartbeat]).min().unwrap_or(self.next_heartbeat)
+        let pools = self.next_pool_look_up();
+        servers.chain(kernel).chain(pools).chain([self.next_heartbeat]).min().unwrap_or(self.next_heartbeat)
     }
 
     /// The event loop woke up: everything that follows happens at `now`. A broken counter is noticed before its
@@ -197,6 +204,7 @@ impl<'a> Keeper<'a> {
             }
         }
         self.look_up_names();
+        self.keep_pools();
         if changed || now >= self.next_heartbeat {
             self.publish();
         }
@@ -225,6 +233,9 @@ impl<'a> Keeper<'a> {
         let Some(Resolved { name, outcome }) = self.resolver.take() else { return };
         match outcome {
             Ok(addresses) => {
+                if self.pools.resolved(&name, &addresses) {
+                    return self.keep_pools();
+                }
                 for peer in self.peers.iter_mut().filter(|peer| peer.name() == name) {
                     peer.resolved(addresses.clone(), &mut self.context);
                 }
@@ -317,7 +328,9 @@ impl<'a> Keeper<'a> {
         let remembered = self.remembered();
         let mut peer = Peer::new(server, self.environment(), remembered, self.context.now);
         peer.record_into(recorder);
-        peer.look_up(&mut self.resolver, &mut self.context);
+        if peer.config().pool().is_none() {
+            peer.look_up(&mut self.resolver, &mut self.context);
+        }
         self.peers.push(peer);
     }
 
@@ -382,7 +395,7 @@ impl<'a> Keeper<'a> {
 
     fn look_up_names(&mut self) {
         for peer in &mut self.peers {
-            if peer.wants_look_up(self.context.now) {
+            if peer.config().pool().is_none() && peer.wants_look_up(self.context.now) {
                 peer.look_up(&mut self.resolver, &mut self.context);
             }
         }
@@ -467,13 +480,13 @@ impl<'a> Keeper<'a> {
         }
         self.election.set_rules(config.vote);
         let mut before = std::mem::take(&mut self.peers);
-        let origin = |server: &ServerConfig| before.iter().position(|peer| peer.config().address == server.address);
+        let origin = |server: &ServerConfig| before.iter().position(|peer| peer.config().is_same_server(server));
         let origins: Vec<Option<usize>> = config.servers.iter().map(origin).collect();
         let (mut kept, wanted) = (0, config.servers.len());
         let followed =
             self.election.selected().and_then(|selected| before.get(selected)).map(|peer| peer.name().to_owned());
         for server in config.servers {
-            match before.iter().position(|peer| peer.config().address == server.address) {
+            match before.iter().position(|peer| peer.config().is_same_server(&server)) {
                 Some(position) => {
                     let mut peer = before.remove(position);
                     peer.reconfigure(server);
@@ -490,6 +503,7 @@ impl<'a> Keeper<'a> {
         self.regroup_common_clock(&origins);
         let servers: Vec<ServerConfig> = self.peers.iter().map(|peer| peer.config().clone()).collect();
         self.polling.reconfigure(config.polls, &servers);
+        self.pools.reconfigure(&servers, self.context.now);
         self.arrange_polls();
         if kept < wanted {
             self.election.wait_for_added(self.context.now);
@@ -517,7 +531,8 @@ fn start_recording(
 ) -> std::io::Result<Recorder> {
     std::fs::create_dir_all(directory)?;
     let created = ffclock_sys::system_utc_now();
-    let name = format!("{}-{}", server.address.address, server.address.port).replace([':', '%'], "_");
+    let slot = server.slot.map(|slot| format!("-{slot}")).unwrap_or_default();
+    let name = format!("{}-{}{slot}", server.address.address, server.address.port).replace([':', '%'], "_");
     let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
     let metadata = vec![
         ("server.0".to_owned(), name),

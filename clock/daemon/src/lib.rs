@@ -16,6 +16,7 @@ mod leaps;
 mod limiter;
 mod memory;
 mod peer;
+mod pool;
 mod resolve;
 mod wording;
 

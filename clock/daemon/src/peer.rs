@@ -102,6 +102,8 @@ pub(crate) struct Peer {
     addresses: Vec<SocketAddr>,
     /// The earliest time for the next look-up.
     next_look_up: Option<Moment<Mono>>,
+    /// When the name of a server that answers was last looked up.
+    looked_up: Moment<Mono>,
     recorder: Option<Recorder>,
     /// Rows that are not written yet: a slow disk must not delay the clock.
     unwritten: Vec<TraceRow>,
@@ -133,7 +135,7 @@ impl Peer {
         let present: Moment<Server> = Moment::from_origin(ffclock_sys::system_utc_now().since_origin());
         let source = Source::new(config.source.clone(), environment.leaps, present.max(EARLIEST_PRESENT), now);
         Peer {
-            name: config.address.to_string(),
+            name: config.name(),
             source,
             estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
@@ -143,6 +145,7 @@ impl Peer {
             link: None,
             addresses: Vec::new(),
             next_look_up: None,
+            looked_up: now,
             recorder: None,
             unwritten: Vec::new(),
             request: 0,
@@ -227,8 +230,8 @@ impl Peer {
 
     /// Sends a request if one is due; gives up one that was not answered. Returns whether the estimate changed.
     pub(crate) fn ask(&mut self, number: usize, context: &mut Context) -> bool {
-        match ffclock_sys::random_nonce() {
-            Ok(bits) => self.source.handle_timeout(context.now, Nonce::from_random(bits)),
+        match random_pair() {
+            Ok([first, second]) => self.source.handle_timeout(context.now, Nonce::from_two_random(first, second)),
             Err(error) => {
                 // Any host could answer a request without a secret: try again later instead.
                 self.link = None;
@@ -252,22 +255,35 @@ impl Peer {
             return;
         }
         self.next_look_up = Some(context.now + LOOK_UP_AGAIN);
+        self.looked_up = context.now;
         if let Err(error) = resolver.start(&self.name, address.address.as_str(), address.port) {
             self.log(context, Weight::Warning, "cannot look the name up", &error.to_string());
         }
     }
 
-    /// Whether it is time to call [`Peer::look_up`]: the name has no address yet, or none that answers.
+    /// Whether it is time to call [`Peer::look_up`]: the name has no address yet, or none that answers, or was last
+    /// looked up long ago.
     pub(crate) fn wants_look_up(&mut self, now: Moment<Mono>) -> bool {
         // The source expresses this wish once, so it is asked only when the wish can be granted.
         let due = self.next_look_up.is_none_or(|earliest| now >= earliest);
-        due && (self.link.is_none() || self.source.take_resolve_wish())
+        let is_old = now - self.looked_up >= self.config.look_up.look_up_every && !self.is_literal();
+        due && (self.link.is_none() || is_old || self.source.take_resolve_wish())
+    }
+
+    /// Whether the server has an address in place of a name.
+    fn is_literal(&self) -> bool {
+        literal(self.config.address.address.as_str(), self.config.address.port).is_some()
     }
 
     /// The name now has these addresses; an address in use that is among them stays as long as it answers.
     pub(crate) fn resolved(&mut self, addresses: Vec<SocketAddr>, context: &mut Context) {
         let in_use = self.link.as_ref().map(Link::address);
-        self.addresses = addresses;
+        let family = self.config.look_up.family;
+        self.addresses = addresses.into_iter().filter(|address| family.admits(address)).collect();
+        if self.addresses.is_empty() {
+            let detail = format!("family = \"{family}\"");
+            return self.log(context, Weight::Warning, "the name has no address of the wanted family", &detail);
+        }
         if !(self.answers() && in_use.is_some_and(|address| self.addresses.contains(&address))) {
             self.connect_next(context);
         }
@@ -302,6 +318,12 @@ impl Peer {
         self.link.as_ref().map(Link::address)
     }
 
+    /// The port that the last request left from.
+    #[cfg(test)]
+    pub(crate) fn local_port(&self) -> Option<u16> {
+        self.link.as_ref()?.local_port()
+    }
+
     /// Asks it at this poll, or at the configured one.
     pub(crate) fn choose_poll(&mut self, wanted: Option<Span>) {
         self.source.choose_poll(wanted);
@@ -330,6 +352,11 @@ impl Peer {
     /// When it last answered in this epoch of the counter.
     pub(crate) fn heard_at(&self) -> Option<Moment<Mono>> {
         self.last.at
+    }
+
+    /// Whether it has stopped answering, or has never begun to.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.source.reachability() == Reachability::Unreachable
     }
 
     /// Whether it answers at present.
@@ -446,6 +473,12 @@ impl Peer {
     fn transmit(&mut self, context: &mut Context) {
         while let Some(transmit) = self.source.poll_transmit() {
             let Some(link) = &mut self.link else { return };
+            if self.config.look_up.random_port
+                && let Err(error) = link.change_port()
+            {
+                self.log(context, Weight::Warning, "cannot ask from another port", &error.to_string());
+            }
+            let Some(link) = &mut self.link else { return };
             match link.send(transmit, &mut context.stamper) {
                 Ok(redeemed) => self.pass_to_source(redeemed),
                 Err(error) => self.log(context, Weight::Warning, "cannot send", &error.to_string()),
@@ -461,42 +494,46 @@ impl Peer {
 
     fn take_event(&mut self, number: usize, event: &Event, context: &mut Context) -> bool {
         match event {
-            Event::Exchange(exchange) => self.take_exchange(number, exchange, context),
+            Event::Exchange(exchange) => self.take_exchange(number, (self.request, exchange), context),
+            Event::EarlierExchange(exchange) => {
+                self.take_exchange(number, (self.request.saturating_sub(1), exchange), context);
+            }
             Event::Unreachable => {
                 self.log(context, Weight::Warning, "the server does not answer", "");
                 self.connect_next(context);
             }
             Event::Reachable => self.log(context, Weight::Notice, "the server answers", ""),
             Event::Kissed(code) => {
-                self.record(None);
+                self.record(self.request, None);
                 self.log(context, Weight::Warning, "the server refuses", &code.to_string());
             }
             Event::Rejected(reason) => {
                 if reason.ends_request() {
-                    self.record(None);
+                    self.record(self.request, None);
                 }
                 self.log(context, Weight::Detail, "packet turned away", reason.name());
             }
             Event::Lost => {
-                self.record(None);
+                self.record(self.request, None);
                 self.log(context, Weight::Detail, "no reply", "");
             }
             Event::LeapAnnounced(leap) => self.announced = Some(*leap),
             Event::LeapWithdrawn(_) => self.announced = None,
         }
-        matches!(event, Event::Exchange(_) | Event::Unreachable | Event::Reachable)
+        let is_exchange = matches!(event, Event::Exchange(_) | Event::EarlierExchange(_));
+        is_exchange || matches!(event, Event::Unreachable | Event::Reachable)
     }
 
     /// Every request that ended has a row, a well answered one with its exchange; [`Peer::write_record`] writes it.
-    fn record(&mut self, exchange: Option<Exchange>) {
+    fn record(&mut self, sequence: u64, exchange: Option<Exchange>) {
         if self.recorder.is_some() {
-            let (sequence, epoch) = (self.request, self.environment.epoch);
+            let epoch = self.environment.epoch;
             self.unwritten.push(TraceRow { sequence, epoch, exchange, truth: None, server: ServerIndex(0) });
         }
     }
 
-    fn take_exchange(&mut self, number: usize, exchange: &Exchange, context: &mut Context) {
-        self.record(Some(*exchange));
+    fn take_exchange(&mut self, number: usize, (request, exchange): (u64, &Exchange), context: &mut Context) {
+        self.record(request, Some(*exchange));
         let outcome = self.update(exchange, context);
         context.is_upset |= outcome.events.is_upset();
         if let (Some(ensemble), Some(own)) = (&mut context.ensemble, self.learned()) {
@@ -555,4 +592,9 @@ impl Peer {
     fn log(&self, context: &mut Context, weight: Weight, kind: &'static str, detail: &str) {
         context.journal.log(&Entry { weight, source: Some(&self.name), kind, detail });
     }
+}
+
+/// The secrets of one request.
+fn random_pair() -> std::io::Result<[u64; 2]> {
+    Ok([ffclock_sys::random_nonce()?, ffclock_sys::random_nonce()?])
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// The result of a look-up.
@@ -15,11 +16,15 @@ pub(crate) struct Resolved {
     pub(crate) outcome: Result<Vec<SocketAddr>, String>,
 }
 
+/// Finds the addresses of a host, with a port; or says why there are none. It may block.
+pub(crate) type LookUp = Arc<dyn Fn(&str, u16) -> Result<Vec<SocketAddr>, String> + Send + Sync>;
+
 /// Enough for the plug-ins of name services; untouched stack costs nothing.
 const STACK_BYTES: usize = 1 << 20;
 
 /// Starts look-ups and collects their results.
 pub(crate) struct Resolver {
+    look_up: LookUp,
     results: Receiver<Resolved>,
     sender: Sender<Resolved>,
     wake: PipeReader,
@@ -28,14 +33,14 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver without look-ups.
+    /// A resolver without look-ups in progress.
     ///
     /// # Errors
     /// No pipe can be made.
-    pub(crate) fn new() -> std::io::Result<Self> {
+    pub(crate) fn new(look_up: LookUp) -> std::io::Result<Self> {
         let (wake, waker) = std::io::pipe()?;
         let (sender, results) = channel();
-        Ok(Resolver { results, sender, wake, waker, running: BTreeSet::new() })
+        Ok(Resolver { look_up, results, sender, wake, waker, running: BTreeSet::new() })
     }
 
     /// Looks up the host of the server called `name`, unless a look-up is already in progress.
@@ -48,9 +53,9 @@ impl Resolver {
         }
         let mut waker = self.waker.try_clone()?;
         let sender = self.sender.clone();
-        let (asked, host) = (name.to_owned(), host.to_owned());
+        let (asked, host, find) = (name.to_owned(), host.to_owned(), self.look_up.clone());
         let look_up = move || {
-            let outcome = look_up(&host, port);
+            let outcome = find(&host, port);
             if sender.send(Resolved { name: asked, outcome }).is_ok() {
                 // One byte for each result; a full pipe is readable anyway.
                 let _ = waker.write(&[0]);
@@ -81,6 +86,11 @@ pub(crate) fn literal(name: &str, port: u16) -> Option<SocketAddr> {
     name.parse().ok().map(|ip| SocketAddr::new(ip, port))
 }
 
+/// The look-up of the system.
+pub(crate) fn of_system() -> LookUp {
+    Arc::new(look_up)
+}
+
 fn look_up(name: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     let addresses: Vec<_> = (name, port).to_socket_addrs().map_err(|error| error.to_string())?.collect();
     if addresses.is_empty() { Err("the name has no address".to_owned()) } else { Ok(addresses) }
@@ -99,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_name_is_not_looked_up_twice_at_a_time() {
-        let mut resolver = Resolver::new().unwrap();
+        let mut resolver = Resolver::new(of_system()).unwrap();
         for _ in 0..50 {
             resolver.start("the server", "localhost", 123).unwrap();
         }
@@ -112,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_result_arrives_through_the_descriptor() {
-        let mut resolver = Resolver::new().unwrap();
+        let mut resolver = Resolver::new(of_system()).unwrap();
         resolver.start("the server", "localhost", 123).unwrap();
         let result = resolver.take().unwrap();
         assert_eq!(result.name, "the server");

@@ -13,6 +13,9 @@ use ffclock_units::{Counter, Period, Ticks};
 /// How far the system clock may run from the nominal period: 500 ppm of slewing and 100 ppm of error of that period.
 const SLEW: f64 = 600e-6;
 
+/// A stamp of leaving that is older is not used [ns]: by then the slewing of the system clock makes more than 6 us.
+const OLDEST_NS: i64 = 10_000_000;
+
 /// Turns stamps into readings of one counter.
 pub struct Arrivals {
     counter: CounterId,
@@ -77,10 +80,27 @@ impl Arrivals {
         if left == Left::None {
             self.next_floor = before;
         }
+        self.take_pair();
+    }
+
+    /// Compares the clocks: stamps that follow are turned into readings by this pair.
+    pub fn take_pair(&mut self) {
         let pair = self.pairs.read_pair();
         self.is_good = self.ticks_per_ns > 0.0 && self.pairs.watch() == Watch::Quiet;
         self.pair = (pair.counter, i64::try_from(pair.system.since_origin().as_nanos()).unwrap_or(0));
         self.width = pair.width;
+    }
+
+    /// When a packet left that was sent after the counter was read as `before`, and that the kernel stamped with this
+    /// time [ns since 1970]: never after it left. `None` if the stamp cannot be true, or is too old for the pair.
+    pub fn left(&self, stamped_ns: i64, before: Counter) -> Option<Counter> {
+        let (counter, system_ns) = self.pair;
+        let age =
+            Some(system_ns.wrapping_sub(stamped_ns)).filter(|age| self.is_good && (0..OLDEST_NS).contains(age))?;
+        let ticks = age as f64 * self.ticks_per_ns * (1.0 + SLEW);
+        let left = counter - self.width - Ticks::from_raw(ticks.ceil() as i64);
+        let earliest = before - self.width - self.width - Ticks::from_raw(1);
+        left.is_after(earliest).then_some(if left.is_after(before) { left } else { before })
     }
 
     /// When a packet of the batch came, which the kernel stamped with this time [ns since 1970].
@@ -132,5 +152,11 @@ mod tests {
         for impossible in [Some(stamped + second), Some(stamped - second), None] {
             assert!(!arrivals.at(impossible).by_kernel, "{impossible:?}");
         }
+        let left = arrivals.left(stamped, before).unwrap();
+        assert!(!before.is_after(left) && !left.is_after(after), "{left:?}");
+        for impossible in [stamped + second, stamped - second] {
+            assert_eq!(arrivals.left(impossible, before), None);
+        }
+        assert_eq!(arrivals.left(stamped, end), None, "it was sent later than that");
     }
 }

@@ -20,6 +20,8 @@ mod cookie_secret;
 pub mod establishment;
 pub mod face;
 pub mod following;
+pub mod interleaved;
+pub mod leaving;
 pub mod limit;
 pub mod nts;
 pub mod options;

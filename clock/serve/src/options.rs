@@ -30,6 +30,9 @@ ffclock_units::options! {
         /// How a leap second is served: `off` announces it by the leap bits, as the standard says; `linear-24h` spreads
         /// it from noon to noon of UTC and announces none. Clients must not mix servers of both kinds.
         smear: Smear = Smear::Off;
+        /// Whether clients may ask in the interleaved mode (RFC 9769): a reply then says exactly when the one before it
+        /// left. It costs the others nothing.
+        interleaved: bool = true;
         /// The networks that are served. Without any, all are.
         allow: Networks = Networks::none();
         /// The networks that are not served. Where several networks hold an address, the smallest decides.

@@ -234,7 +234,8 @@ impl<'a> Server<'a> {
         let tally = Arc::new(Tally::default());
         self.tallies.push(Arc::clone(&tally));
         let page = self.config.page.as_path();
-        let parts = WorkerParts { page, board: Arc::clone(&self.board), tally, table_bytes };
+        let interleaved = self.config.interleaved;
+        let parts = WorkerParts { page, board: Arc::clone(&self.board), tally, table_bytes, interleaved };
         let mut worker = Worker::new(socket, parts)?;
         let stop = Arc::clone(&self.stop);
         let thread = thread::Builder::new().name(format!("serve-{}", self.workers.len()));
@@ -344,6 +345,7 @@ fn needs_restart(old: &ServeConfig, new: &ServeConfig) -> Vec<&'static str> {
         ("listen", old.listen == new.listen),
         ("threads", old.threads == new.threads),
         ("rate_memory", old.rate_memory == new.rate_memory),
+        ("interleaved", old.interleaved == new.interleaved),
         ("control", old.control == new.control),
         ("metrics", old.metrics == new.metrics),
     ];

@@ -23,6 +23,8 @@ counted! {
     Answered = "answered";
     /// Replies that say that the server is not synchronised.
     Unsynchronised = "unsynchronised";
+    /// Replies in the interleaved mode, which say when the reply before left.
+    Interleaved = "interleaved";
     /// Refusals because of the rate.
     KissRate = "kiss_rate";
     /// Refusals because of the networks.

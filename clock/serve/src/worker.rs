@@ -5,6 +5,8 @@
 
 use crate::arrivals::{Arrivals, ArrivedAt, Left};
 use crate::face::{self, ServedFace, Unserved};
+use crate::interleaved::{Interleave, even, interleaved, odd};
+use crate::leaving::Leaving;
 use crate::limit::{LimitTime, RateTable};
 use crate::options::WhenUnsynchronised;
 use crate::policy::{Policy, PolicyBoard};
@@ -13,10 +15,11 @@ use crate::served_clock::ServedClock;
 use crate::tally::{Counted, Tally};
 use ffclock_client::Snapshot;
 use ffclock_counter::CounterId;
-use ffclock_sys::{ArrivedPacket, PacketBatch, ServedSocket, mono_now, random_nonce};
+use ffclock_sys::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, mono_now, random_nonce};
 use ffclock_units::Counter;
 use ffclock_wire::{HEADER_BYTES, KissCode, Mode, NotServed, NtpTimestamp, ReplyTemplate, ServedRequest};
 use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +37,9 @@ const NTS_VERSION: u8 = 4;
 #[derive(Clone, Copy)]
 struct PendingReply {
     place: usize,
+    from: IpAddr,
     request: ServedRequest,
+    interleave: Interleave,
     received: Counter,
     /// By which the sender recognises itself, where we follow it.
     loop_reference: Option<u32>,
@@ -55,6 +60,8 @@ pub struct Worker {
     batch: PacketBatch,
     pending: Vec<PendingReply>,
     guarded: Guarded,
+    /// When replies left, where clients may interleave.
+    leaving: Option<Leaving>,
     /// The counter when the latest batch was sent.
     sent_at: Counter,
     random: u64,
@@ -70,6 +77,8 @@ pub struct WorkerParts<'a> {
     pub tally: Arc<Tally>,
     /// The size of the table of its rate limit.
     pub table_bytes: usize,
+    /// Whether clients may interleave.
+    pub interleaved: bool,
 }
 
 impl Worker {
@@ -82,8 +91,10 @@ impl Worker {
         let mut clock = ServedClock::new(parts.page);
         let counter = clock.snapshot().map_or(CounterId::CPU, |snapshot| snapshot.counter_id());
         let mut arrivals = Arrivals::new(counter);
+        let leaving = if parts.interleaved { Leaving::start(&socket) } else { None };
         Ok(Worker {
             socket,
+            leaving,
             policy: parts.board.read(),
             generation: 0,
             board: parts.board,
@@ -136,6 +147,25 @@ impl Worker {
         self.reply(snapshot.as_ref());
         let sent = self.batch.send(&self.socket);
         self.tally.add(Counted::SendFailed, sent.failed as u64);
+        if self.leaving.as_ref().is_some_and(Leaving::is_waiting) {
+            self.note_departures(sent, snapshot.as_ref());
+        }
+    }
+
+    /// Remembers when the replies to interleaving clients left.
+    fn note_departures(&mut self, sent: SentBatch, snapshot: Option<&Snapshot>) {
+        let Some(mut leaving) = self.leaving.take() else { return };
+        if sent.failed > 0 {
+            self.leaving = leaving.restart(&self.socket).then_some(leaving);
+            return;
+        }
+        self.arrivals.take_pair();
+        leaving.take_over(&self.socket, |stamped_ns| {
+            let counter = self.arrivals.left(stamped_ns, self.sent_at)?;
+            face::timestamp(snapshot?, counter, self.policy.face.smear).map(even)
+        });
+        leaving.end_batch();
+        self.leaving = Some(leaving);
     }
 
     fn follow_counter(&mut self, snapshot: Option<&Snapshot>) {
@@ -170,8 +200,12 @@ impl Worker {
         let Some(protected) = self.open(place, &request) else { return };
         let ArrivedAt { counter, by_kernel } = self.arrivals.at(stamped_ns);
         self.tally.add(Counted::Unstamped, u64::from(!by_kernel));
-        let loop_reference = self.policy.loop_reference(from.ip());
-        self.pending.push(PendingReply { place, request, received: counter, loop_reference, protected });
+        let (from, received) = (from.ip(), counter);
+        let loop_reference = self.policy.loop_reference(from);
+        // The time at which a protected reply left is not remembered.
+        let interleaving = self.leaving.as_mut().filter(|_| protected.is_none());
+        let interleave = interleaving.map_or(Interleave::Never, |leaving| leaving.decide(from, &request));
+        self.pending.push(PendingReply { place, from, request, interleave, received, loop_reference, protected });
     }
 
     /// Opens a request that brings more than a header: the number of a protected one, if it is one; `None` if it is
@@ -241,11 +275,26 @@ impl Worker {
                 .and_then(|snapshot| face::timestamp(snapshot, counter, options.smear))
                 .unwrap_or(NtpTimestamp::MISSING)
         };
-        let leaving = stamp(transmit);
+        let is_synchronised = face.standing.is_ok();
+        let left = stamp(transmit);
         for pending in self.pending.iter().filter(|pending| pending.protected.is_none()) {
             let received = if pending.received.is_after(transmit) { transmit } else { pending.received };
-            let reply = written(&face, pending, [stamp(received), leaving]);
-            self.batch.answer(pending.place, &reply);
+            let received = stamp(received);
+            let Some(leaving) = self.leaving.as_mut().filter(|_| is_synchronised) else {
+                self.batch.answer(pending.place, &written(&face, pending, [received, left]));
+                continue;
+            };
+            let received = odd(received);
+            let mut reply = written(&face, pending, [received, even(left)]);
+            if let Interleave::Now(before) = pending.interleave {
+                reply = interleaved(reply, &pending.request, before);
+                self.tally.add(Counted::Interleaved, 1);
+            }
+            if pending.interleave == Interleave::Never || !leaving.has_room() {
+                self.batch.answer(pending.place, &reply);
+            } else if self.batch.answer_stamped(pending.place, &reply) {
+                leaving.expect(pending.from, received);
+            }
         }
         for index in 0..self.pending.len() {
             if let (pending, Some(number)) = (self.pending[index], self.pending[index].protected) {

@@ -36,6 +36,10 @@ ffclock_units::options! {
         /// The largest error a server may claim of itself (half its root delay, its root dispersion and its precision).
         /// RFC 5905 suggests 1 s (MAXDIST); the default leaves room for a server behind a slow link.
         root_distance_max: Bound = Bound::of(Span::from_millis(1500)), DISTANCE_MIN => DISTANCE_MAX;
+        /// Whether to ask in the interleaved mode (RFC 9769), in which a server that has it (chronyd with `xleave`,
+        /// ffclock-serve) says exactly when its reply left, but one poll later. A server without it answers as usual.
+        /// With polls above 64 s the requests are ordinary ones.
+        interleaved: bool = false;
         /// Version of NTP to ask in: 3 or 4.
         version: u32 = 4, 3 => 4;
     }
@@ -80,7 +84,9 @@ mod tests {
     fn values_are_clamped_to_the_ends_of_each_range() {
         let mut ends: Vec<(String, String)> = Vec::new();
         SourceConfig::describe(&mut |doc| {
-            let (low, high) = doc.range.expect("every option of this struct has a range");
+            let Some((low, high)) = doc.range else {
+                return assert_eq!(doc.name, "interleaved", "a number has a range");
+            };
             ends.push((doc.name.to_string(), low.to_string()));
             ends.push((doc.name.to_string(), high.to_string()));
         });

@@ -10,6 +10,9 @@ use ffclock_wire::{DecodeError, KissCode};
 pub enum Event {
     /// A request and its reply are complete.
     Exchange(Exchange),
+    /// The request before the latest and its reply are complete: the latest reply was interleaved and said when that
+    /// one left, or it is certain that no reply will (RFC 9769). It comes before other events about the latest request.
+    EarlierExchange(Exchange),
     /// The server refused. DENY and RSTR end the conversation until [`Source::retarget`](crate::Source::retarget), RATE
     /// slows it down, and any other code has no effect.
     Kissed(KissCode),
@@ -26,6 +29,13 @@ pub enum Event {
     LeapAnnounced(LeapAnnouncement),
     /// The server stopped announcing this leap second before it happened.
     LeapWithdrawn(LeapAnnouncement),
+}
+
+impl Event {
+    /// Whether it brings an exchange.
+    fn is_exchange(&self) -> bool {
+        matches!(self, Event::Exchange(_) | Event::EarlierExchange(_))
+    }
 }
 
 macro_rules! rejections {
@@ -140,7 +150,7 @@ impl EventQueue {
     /// Returns the event that had to be dropped for this one: the oldest that is no exchange, or else the oldest.
     pub(crate) fn push(&mut self, event: Event) -> Option<Event> {
         let given_up = if self.0.len() >= Self::CAPACITY {
-            let oldest_other = self.0.iter().position(|event| !matches!(event, Event::Exchange(_)));
+            let oldest_other = self.0.iter().position(|event| !event.is_exchange());
             self.0.remove(oldest_other.unwrap_or(0))
         } else {
             None

@@ -13,6 +13,8 @@
 //! - One request at a time: the next one waits until the last is answered or given up, so the order is always certain.
 //! - The stamp of a request comes back with the [`Ticket`] that was handed out with it. A ticket cannot be copied, so
 //!   a stamp cannot end up with another packet.
+//! - A server that interleaves says with each reply exactly when the one before it left (RFC 9769). The exchange then
+//!   waits for that: it comes later, never out of order, and is never lost.
 //! - The servers of a host are asked in turn, each at its [`PollPlace`]; an [`AdaptivePoll`] chooses their polls.
 //! - No packet is rejected silently: each one has its [`Rejection`] and is counted.
 //!
@@ -28,6 +30,7 @@ mod adaptive;
 mod calendar;
 mod config;
 mod event;
+mod interleaved;
 mod leap;
 mod place;
 mod reach;

@@ -5,8 +5,9 @@
 //! period.
 
 use crate::Rejection;
+use crate::request::ReplyMode;
 use ffclock_units::{Bound, Moment, Server, ServerIdentity, ServerQuality, Span};
-use ffclock_wire::{KissCode, Packet};
+use ffclock_wire::{KissCode, NtpTimestamp, Packet};
 
 /// The largest stratum of a synchronised server.
 const STRATUM_MAX: u8 = 15;
@@ -15,8 +16,13 @@ const STRATUM_MAX: u8 = 15;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerClaim {
     pub(crate) server_in: Moment<Server>,
+    /// Of an interleaved reply, which does not say it, the earliest that it can be: `server_in`.
     pub(crate) server_out: Moment<Server>,
     pub(crate) quality: ServerQuality,
+    /// `server_in` as it stands in the packet, by which the next request names this reply.
+    pub(crate) reference: NtpTimestamp,
+    /// When the reply before this one left, if this one is interleaved.
+    pub(crate) previous_out: Option<Moment<Server>>,
 }
 
 /// Why a reply is not usable.
@@ -26,16 +32,24 @@ pub(crate) enum Unusable {
     Rejected(Rejection),
 }
 
-/// Reads the claim of a reply; `pivot` selects the era of its times.
-pub(crate) fn examine(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<ServerClaim, Unusable> {
+/// Reads the claim of a reply of this mode; `pivot` selects the era of its times.
+pub(crate) fn examine(
+    (packet, mode): (&Packet, ReplyMode),
+    pivot: Moment<Server>,
+    distance_max: Bound,
+) -> Result<ServerClaim, Unusable> {
     // This check comes first, because a refusal fills no other field and may have "unsynchronised" there.
     if let Some(code) = packet.kiss_code() {
         return Err(Unusable::Kiss(code));
     }
-    read_claim(packet, pivot, distance_max).map_err(Unusable::Rejected)
+    let claim = read_claim((packet, mode), pivot).map_err(Unusable::Rejected)?;
+    if claim.quality.root_distance > distance_max {
+        return Err(Unusable::Rejected(Rejection::RootDistance));
+    }
+    Ok(claim)
 }
 
-fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<ServerClaim, Rejection> {
+fn read_claim((packet, mode): (&Packet, ReplyMode), pivot: Moment<Server>) -> Result<ServerClaim, Rejection> {
     let leap = packet.leap.announced().ok_or(Rejection::Unsynchronised)?;
     if packet.stratum > STRATUM_MAX {
         return Err(Rejection::Stratum);
@@ -45,13 +59,15 @@ fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Re
     }
     let server_in = packet.receive.to_server(pivot);
     // The first time is the pivot of the second, so that the two never land in different eras.
-    let server_out = packet.transmit.to_server(server_in);
-    let (server_in, server_out, root_distance) = in_order(server_in, server_out, packet)?;
-    if root_distance > distance_max {
-        return Err(Rejection::RootDistance);
-    }
+    let transmit = packet.transmit.to_server(server_in);
+    let (server_in, server_out, root_distance) = match mode {
+        ReplyMode::Basic => in_order(server_in, transmit, packet)?,
+        ReplyMode::Interleaved => (server_in, server_in, packet.root_distance()),
+    };
     let identity = ServerIdentity { stratum: packet.stratum, reference_id: packet.reference_id };
-    Ok(ServerClaim { server_in, server_out, quality: ServerQuality { identity, leap, root_distance } })
+    let quality = ServerQuality { identity, leap, root_distance };
+    let previous_out = (mode == ReplyMode::Interleaved).then_some(transmit);
+    Ok(ServerClaim { server_in, server_out, quality, reference: packet.receive, previous_out })
 }
 
 /// The two times in their order, and the server's claim about them.

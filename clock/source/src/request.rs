@@ -6,16 +6,44 @@ use alloc::collections::VecDeque;
 use ffclock_units::{Moment, Mono, Stamp};
 use ffclock_wire::{HEADER_BYTES, NtpTimestamp, Packet, Version};
 
-/// The random number that identifies the reply to a request. It must come from a generator that an attacker cannot
+/// The random numbers that identify the reply to a request. They must come from a generator that an attacker cannot
 /// predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nonce(NtpTimestamp);
+pub struct Nonce {
+    transmit: NtpTimestamp,
+    /// The receive field of an interleaved request, which an interleaved reply repeats; missing if there is none.
+    receive: NtpTimestamp,
+}
 
 impl Nonce {
-    /// From 64 random bits. Zero becomes one, because a transmit field of zero means a missing time.
+    /// From 64 random bits. Zero becomes one, because a transmit field of zero means a missing time. A request with
+    /// this nonce is a basic one.
     pub const fn from_random(bits: u64) -> Self {
-        Nonce(NtpTimestamp::from_raw(if bits == 0 { 1 } else { bits }))
+        let transmit = NtpTimestamp::from_raw(if bits == 0 { 1 } else { bits });
+        Nonce { transmit, receive: NtpTimestamp::MISSING }
     }
+
+    /// From two times 64 random bits, for a request that may be interleaved. Its two fields must differ, or the reply
+    /// would not show its mode (RFC 9769, section 2): two equal numbers make a basic request.
+    pub const fn from_two_random(first: u64, second: u64) -> Self {
+        let basic = Nonce::from_random(first);
+        let receive = if second == basic.transmit.raw() { 0 } else { second };
+        Nonce { receive: NtpTimestamp::from_raw(receive), ..basic }
+    }
+
+    /// Whether it is enough for an interleaved request.
+    pub(crate) const fn is_double(self) -> bool {
+        !self.receive.is_missing()
+    }
+}
+
+/// What the times of a reply mean, as its origin shows (RFC 9769, section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    /// When the request arrived, and when this reply left.
+    Basic,
+    /// When the request arrived, and when the reply before this one left.
+    Interleaved,
 }
 
 /// The right to state, once, when a request left. It can be neither copied nor made:
@@ -63,9 +91,24 @@ enum RequestPhase {
 struct OpenRequest {
     number: u64,
     nonce: Nonce,
+    /// Whether the reply may be interleaved.
+    is_interleaved: bool,
     deadline: Moment<Mono>,
     sent: Option<Stamp>,
     phase: RequestPhase,
+}
+
+impl OpenRequest {
+    /// The mode of a reply with this origin; `None` if it is no reply to this request.
+    fn mode_of_reply(&self, origin: NtpTimestamp) -> Option<ReplyMode> {
+        if origin == self.nonce.transmit {
+            Some(ReplyMode::Basic)
+        } else if self.is_interleaved && origin == self.nonce.receive {
+            Some(ReplyMode::Interleaved)
+        } else {
+            None
+        }
+    }
 }
 
 /// How a request ended that was open at its deadline.
@@ -95,16 +138,29 @@ impl Requests {
         self.ring.clear();
     }
 
-    /// Makes the next request, to be answered by `deadline`.
-    pub(crate) fn open(&mut self, nonce: Nonce, deadline: Moment<Mono>, version: Version) -> Transmit {
+    /// Makes the next request, to be answered by `deadline`. With a `reference`, the receive field of the last reply,
+    /// it is an interleaved one, which `nonce` must be enough for.
+    pub(crate) fn open(
+        &mut self,
+        nonce: Nonce,
+        deadline: Moment<Mono>,
+        (version, reference): (Version, Option<NtpTimestamp>),
+    ) -> Transmit {
+        debug_assert!(reference.is_none() || nonce.is_double(), "an interleaved request has two random fields");
         debug_assert!(self.deadline().is_none(), "only one request is open");
         let number = self.next_number;
         self.next_number = number.saturating_add(1);
         if self.ring.len() >= Self::KEPT {
             self.ring.pop_front();
         }
-        self.ring.push_back(OpenRequest { number, nonce, deadline, sent: None, phase: RequestPhase::Waiting });
-        Transmit { bytes: Packet::request(version, nonce.0).encode(), ticket: Ticket { number, nonce } }
+        let basic = Packet::request(version, nonce.transmit);
+        let (is_interleaved, packet) = match reference {
+            Some(origin) => (true, Packet { origin, receive: nonce.receive, ..basic }),
+            None => (false, basic),
+        };
+        let phase = RequestPhase::Waiting;
+        self.ring.push_back(OpenRequest { number, nonce, is_interleaved, deadline, sent: None, phase });
+        Transmit { bytes: packet.encode(), ticket: Ticket { number, nonce } }
     }
 
     /// The deadline of the open request; `None` when none is open.
@@ -125,20 +181,20 @@ impl Requests {
         Some(expired)
     }
 
-    /// Whether a reply with this origin answers the open request.
+    /// Whether a reply with this origin answers the open request, and in which mode.
     ///
     /// # Errors
     /// The kind of reply that it is otherwise.
-    pub(crate) fn recognise(&self, origin: NtpTimestamp) -> Result<(), Rejection> {
-        let asked = self.ring.iter().rev().find(|request| request.nonce.0 == origin);
-        let request = asked.ok_or(Rejection::WrongOrigin)?;
+    pub(crate) fn recognise(&self, origin: NtpTimestamp) -> Result<ReplyMode, Rejection> {
+        let mut asked = self.ring.iter().rev().filter_map(|request| Some((request, request.mode_of_reply(origin)?)));
+        let (request, mode) = asked.next().ok_or(Rejection::WrongOrigin)?;
         let mut later = self.ring.iter().filter(|other| other.number > request.number);
         let is_overtaken = later.any(|other| matches!(other.phase, RequestPhase::Answered(_) | RequestPhase::Settled));
         Err(match (request.phase, is_overtaken) {
             (RequestPhase::Waiting, _) => {
                 let newest = self.ring.back().map(|newest| newest.number);
                 debug_assert!(newest == Some(request.number), "what is done with the answer is done to the newest");
-                return Ok(());
+                return Ok(mode);
             }
             (RequestPhase::Answered(_) | RequestPhase::Settled, false) => Rejection::Duplicate,
             (RequestPhase::Answered(_) | RequestPhase::Settled, true) => Rejection::Replayed,

@@ -1,6 +1,7 @@
 //! The conversation itself: inputs, state, outputs.
 
 use crate::event::EventQueue;
+use crate::interleaved::{Answered, Interleaving, LONGEST_POLL};
 use crate::leap::{LeapWatch, is_ambiguous};
 use crate::reach::Reach;
 use crate::reply::{ServerClaim, Unusable, examine};
@@ -8,7 +9,7 @@ use crate::request::{AcceptedReply, Expired, Requests};
 use crate::schedule::Schedule;
 use crate::statistics::increase;
 use crate::{Event, Nonce, PollPlace, Reachability, Rejection, SourceConfig, Statistics, Ticket, Transmit};
-use ffclock_units::{Exchange, LeapTable, Moment, Mono, Server, Span, Stamp};
+use ffclock_units::{LeapTable, Moment, Mono, Server, Span, Stamp};
 use ffclock_wire::{KissCode, Mode, Packet};
 
 /// The conversation with one NTP server.
@@ -39,6 +40,7 @@ pub struct Source {
     schedule: Schedule,
     reach: Reach,
     leap_watch: LeapWatch,
+    interleaving: Interleaving,
     outbox: Option<Transmit>,
     events: EventQueue,
     statistics: Statistics,
@@ -58,6 +60,7 @@ impl Source {
             requests: Requests::new(),
             reach: Reach::default(),
             leap_watch: LeapWatch::default(),
+            interleaving: Interleaving::default(),
             outbox: None,
             events: EventQueue::new(),
             statistics: Statistics::default(),
@@ -77,9 +80,15 @@ impl Source {
             return;
         }
         let deadline = now + self.config.reply_timeout;
-        self.outbox = Some(self.requests.open(nonce, deadline, self.config.wire_version()));
+        let reference = if self.may_interleave(nonce) { self.interleaving.name_reply() } else { None };
+        self.outbox = Some(self.requests.open(nonce, deadline, (self.config.wire_version(), reference)));
         self.schedule.note_request(now);
         increase(&mut self.statistics.sent);
+    }
+
+    /// Whether the next request may be an interleaved one.
+    fn may_interleave(&self, nonce: Nonce) -> bool {
+        self.config.interleaved && nonce.is_double() && self.poll_interval() <= LONGEST_POLL
     }
 
     /// The next datagram to send to the server, if one is due.
@@ -127,6 +136,7 @@ impl Source {
     /// burst. Counts stay, and so does a slowdown that the server asked for.
     pub fn retarget(&mut self, now: Moment<Mono>) {
         self.requests.clear();
+        self.interleaving = Interleaving::default();
         self.outbox = None;
         self.reach = Reach::default();
         self.schedule.restart(&self.config, now);
@@ -194,12 +204,13 @@ impl Source {
             return Err(Rejection::Mode);
         }
         // This check comes before any content of the packet is believed, a refusal in particular.
-        self.requests.recognise(packet.origin)?;
-        match examine(&packet, self.pivot(now), self.config.root_distance_max) {
+        let mode = self.requests.recognise(packet.origin)?;
+        match examine((&packet, mode), self.pivot(now), self.config.root_distance_max) {
             Ok(claim) => return self.take_in_claim(claim, received),
             Err(Unusable::Kiss(code)) => self.take_in_refusal(code, now),
             Err(Unusable::Rejected(reason)) => {
                 self.requests.settle();
+                self.release_held();
                 self.reject(reason);
                 self.note_failure();
             }
@@ -218,7 +229,14 @@ impl Source {
         if let Some(news) = self.leap_watch.observe(claim.quality.leap, claim.server_out) {
             self.emit(news);
         }
-        if self.is_near_leap(&claim) {
+        if claim.previous_out.is_some() {
+            increase(&mut self.statistics.interleaved);
+        }
+        let previous_out = claim.previous_out.filter(|left| !self.is_near_leap(*left));
+        if let Some(earlier) = self.interleaving.note_reply(&claim, previous_out) {
+            self.emit_earlier(earlier);
+        }
+        if self.is_near_leap(claim.server_in) || self.is_near_leap(claim.server_out) {
             self.requests.settle();
             return Err(Rejection::NearLeap);
         }
@@ -228,16 +246,14 @@ impl Source {
     }
 
     /// While an inserted second repeats a label, an exchange could be off by a whole second without any sign of it.
-    fn is_near_leap(&self, claim: &ServerClaim) -> bool {
+    fn is_near_leap(&self, time: Moment<Server>) -> bool {
         let leaps = [self.leap_watch.announced(), self.leaps.announced()];
-        leaps
-            .into_iter()
-            .flatten()
-            .any(|leap| is_ambiguous(claim.server_in, leap) || is_ambiguous(claim.server_out, leap))
+        leaps.into_iter().flatten().any(|leap| is_ambiguous(time, leap))
     }
 
     fn take_in_refusal(&mut self, code: KissCode, now: Moment<Mono>) {
         self.requests.settle();
+        self.release_held();
         increase(&mut self.statistics.kissed);
         self.emit(Event::Kissed(code));
         match code {
@@ -257,24 +273,36 @@ impl Source {
 
     /// Makes an exchange of the open request once it has both its stamp and its reply.
     fn complete(&mut self) {
-        let Some((sent, AcceptedReply { claim, received })) = self.requests.complete() else { return };
-        if !received.counter.is_after(sent.counter) {
+        let Some((sent, reply)) = self.requests.complete() else { return };
+        if !reply.received.counter.is_after(sent.counter) {
             self.reject(Rejection::StampsReversed);
             return;
         }
+        let answered = Answered { sent, reply };
+        if reply.claim.previous_out.is_some() {
+            self.interleaving.hold(answered);
+        } else {
+            increase(&mut self.statistics.accepted);
+            self.emit(Event::Exchange(answered.exchange(&self.leaps)));
+        }
+    }
+
+    /// An exchange that was held is as good as it will get.
+    fn release_held(&mut self) {
+        if let Some(earlier) = self.interleaving.release() {
+            self.emit_earlier(earlier);
+        }
+    }
+
+    fn emit_earlier(&mut self, earlier: Answered) {
         increase(&mut self.statistics.accepted);
-        self.emit(Event::Exchange(Exchange {
-            sent,
-            server_in: self.leaps.tai_from_server(claim.server_in),
-            server_out: self.leaps.tai_from_server(claim.server_out),
-            received,
-            server: claim.quality,
-        }));
+        self.emit(Event::EarlierExchange(earlier.exchange(&self.leaps)));
     }
 
     fn expire(&mut self, now: Moment<Mono>) {
         match self.requests.expire(now) {
             Some(Expired::Unanswered) => {
+                self.release_held();
                 increase(&mut self.statistics.lost);
                 self.emit(Event::Lost);
                 self.note_failure();

@@ -11,6 +11,8 @@ pub struct Statistics {
     pub received: u64,
     /// Exchanges completed.
     pub accepted: u64,
+    /// Usable replies in the interleaved mode.
+    pub interleaved: u64,
     /// Requests that were not answered in time.
     pub lost: u64,
     /// Refusals by the server.

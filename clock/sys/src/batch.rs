@@ -4,6 +4,7 @@
 use crate::address::RawAddress;
 use crate::cmsg;
 use crate::ffi::{self, BATCH, BatchMemory, Outgoing, Taken};
+use crate::kernel_stamps::{self, SendReport};
 use std::env;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -68,6 +69,29 @@ impl ServedSocket {
     /// The time is zero.
     pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
         self.socket.set_read_timeout(Some(patience))
+    }
+
+    /// From now on the kernel can stamp replies when they leave, those of [`PacketBatch::answer_stamped`]. It numbers
+    /// them from 0, again after each call.
+    ///
+    /// # Errors
+    /// The kernel does not stamp what is sent.
+    pub fn stamp_departures(&self) -> io::Result<()> {
+        let fd = self.socket.as_fd();
+        kernel_stamps::number_chosen_packets(fd)?;
+        // One stamp of what is received is enough.
+        ffi::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0)
+    }
+
+    /// The next stamp of a reply that has left: its number, and when it passed to the driver by the system clock, in ns
+    /// since 1970. `None` while none has come.
+    pub fn next_departure(&self) -> Option<(u32, Option<i64>)> {
+        loop {
+            if let SendReport::Sent { number, stamped } = kernel_stamps::next_entry(self.socket.as_fd())? {
+                let nanos = stamped.and_then(|left| i64::try_from(left.since_origin().as_nanos()).ok());
+                return Some((number, nanos));
+            }
+        }
     }
 
     /// A second handle of the same socket.
@@ -162,7 +186,7 @@ impl PacketBatch {
             memory: BatchMemory {
                 packets: Box::new([[0; ROOM]; BATCH]),
                 addresses: Box::new([RawAddress::empty(); BATCH]),
-                controls: Box::new([ffi::BatchControl([0; 96]); BATCH]),
+                controls: Box::new([ffi::BatchControl([0; 128]); BATCH]),
             },
             taken: [Taken::default(); BATCH],
             count: 0,
@@ -214,6 +238,17 @@ impl PacketBatch {
         self.memory.packets[place][..reply.len()].copy_from_slice(reply);
         self.outgoing[self.answers] = Outgoing { place, length: reply.len(), control };
         self.answers += 1;
+    }
+
+    /// As [`PacketBatch::answer`], and the kernel is asked for a stamp when the reply leaves. Returns whether it could
+    /// be asked.
+    pub fn answer_stamped(&mut self, place: usize, reply: &[u8]) -> bool {
+        let before = self.answers;
+        self.answer(place, reply);
+        let Some(outgoing) = self.outgoing.get_mut(before).filter(|_| self.answers > before) else { return false };
+        let asked = cmsg::ask_for_departure(&mut self.memory.controls[place].0, outgoing.control);
+        outgoing.control = asked.unwrap_or(outgoing.control);
+        asked.is_some()
     }
 
     /// Sends the replies. One that the kernel refuses does not keep back those after it.
@@ -275,6 +310,47 @@ mod tests {
                 assert_eq!(client.recv(&mut reply).unwrap(), 48, "{address}");
                 assert_eq!(reply[47], number);
             }
+        }
+    }
+
+    #[test]
+    fn a_reply_is_stamped_when_it_leaves_if_that_is_wanted() {
+        for address in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0"] {
+            let (server, client) = pair(address);
+            server.stamp_departures().unwrap();
+            let mut batch = PacketBatch::new();
+            for (round, numbers) in [(0_u32, [0, 1]), (1, [2, 3])] {
+                (0..3).for_each(|_| assert_eq!(client.send(&[7; 48]).unwrap(), 48));
+                let mut last = None;
+                let mut done = 0;
+                while done < 3 {
+                    let count = batch.receive(&server).unwrap();
+                    for place in 0..count {
+                        last = batch.packet(place).unwrap().stamped_ns;
+                        // The middle one of each round is sent without a stamp.
+                        if done + place == 1 {
+                            batch.answer(place, &[1; 48]);
+                        } else {
+                            assert!(batch.answer_stamped(place, &[1; 48]));
+                        }
+                    }
+                    done += count;
+                    assert_eq!(batch.send(&server), SentBatch { sent: count, failed: 0 });
+                }
+                let mut reply = [0; 100];
+                (0..3).for_each(|_| assert_eq!(client.recv(&mut reply).unwrap(), 48, "{address}"));
+                let left: Vec<(u32, Option<i64>)> = std::iter::from_fn(|| server.next_departure()).collect();
+                assert_eq!(left.iter().map(|one| one.0).collect::<Vec<_>>(), numbers, "{address} {round}");
+                // The kernel begins to stamp what it receives a little after it was asked to.
+                let delay = left[1].1.unwrap() - last.unwrap_or(left[0].1.unwrap());
+                assert!((0..1_000_000_000).contains(&delay), "it left {delay} ns after the last request came");
+            }
+            server.stamp_departures().unwrap();
+            client.send(&[7; 48]).unwrap();
+            assert_eq!(batch.receive(&server).unwrap(), 1);
+            assert!(batch.answer_stamped(0, &[1; 48]));
+            batch.send(&server);
+            assert_eq!(server.next_departure().map(|one| one.0), Some(0), "they are counted from 0 again");
         }
     }
 

@@ -51,7 +51,7 @@ pub(crate) fn parse(control: &[u8]) -> Extras {
     extras
 }
 
-/// The stamp of a packet by the system clock (`SO_TIMESTAMPNS`), in ns since 1970.
+/// The stamp of a packet by the system clock (`SO_TIMESTAMPNS`, or `SO_TIMESTAMPING`), in ns since 1970.
 pub(crate) fn served_stamp(control: &[u8]) -> Option<i64> {
     let mut rest = control;
     while let Some((level, kind, data, next)) = split(rest) {
@@ -60,9 +60,32 @@ pub(crate) fn served_stamp(control: &[u8]) -> Option<i64> {
             let nanos = i64::from_ne_bytes(*data.get(8..)?.first_chunk()?);
             return seconds.checked_mul(1_000_000_000)?.checked_add(nanos);
         }
+        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+            return i64::try_from(software_stamp(data)?.since_origin().as_nanos()).ok();
+        }
         rest = next;
     }
     None
+}
+
+/// Adds to the message at `own`, as (beginning, length), one that asks for a stamp when the packet leaves. Both are at
+/// the place that is returned; `None` where there is no room.
+pub(crate) fn ask_for_departure(control: &mut [u8], own: (usize, usize)) -> Option<(usize, usize)> {
+    let (begin, length) = own;
+    let place = length.next_multiple_of(8);
+    let end = place + (HEADER + 4).next_multiple_of(8);
+    if control.len() < end || begin + length > control.len() {
+        return None;
+    }
+    control.copy_within(begin..begin + length, 0);
+    let added = control.get_mut(length..end)?;
+    added.fill(0);
+    let message = added.get_mut(place - length..)?;
+    message.get_mut(..8)?.copy_from_slice(&(HEADER + 4).to_ne_bytes());
+    message.get_mut(8..12)?.copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
+    message.get_mut(12..16)?.copy_from_slice(&libc::SO_TIMESTAMPING.to_ne_bytes());
+    message.get_mut(16..20)?.copy_from_slice(&libc::SOF_TIMESTAMPING_TX_SOFTWARE.to_ne_bytes());
+    Some((0, end))
 }
 
 /// Where the message is that names our own address, as (beginning, length), made fit to be sent with the reply: the
@@ -163,6 +186,24 @@ mod tests {
         assert_eq!(parse(&control), Extras::default());
         let absurd = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &timespecs(1, 1_000_000_000));
         assert_eq!(parse(&absurd), Extras::default());
+    }
+
+    #[test]
+    fn a_wish_for_a_stamp_stands_behind_our_address() {
+        let address = message(libc::IPPROTO_IP, libc::IP_PKTINFO, &[1; 12]);
+        let length = 28;
+        for begin in [0, 8, 64] {
+            let mut control = vec![0xff; 128];
+            control[begin..begin + address.len()].copy_from_slice(&address);
+            let (at, whole) = ask_for_departure(&mut control, (begin, length)).unwrap();
+            let Some((level, kind, data, rest)) = split(&control[at..at + whole]) else { panic!() };
+            assert_eq!((level, kind, data), (libc::IPPROTO_IP, libc::IP_PKTINFO, &[1_u8; 12][..]));
+            let Some((level, kind, data, _)) = split(rest) else { panic!() };
+            assert_eq!((level, kind), (libc::SOL_SOCKET, libc::SO_TIMESTAMPING));
+            assert_eq!(data, libc::SOF_TIMESTAMPING_TX_SOFTWARE.to_ne_bytes());
+        }
+        assert_eq!(ask_for_departure(&mut [0; 32], (0, 16)), None);
+        assert_eq!(ask_for_departure(&mut [0; 24], (0, 0)), Some((0, 24)));
     }
 
     #[test]

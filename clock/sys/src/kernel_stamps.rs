@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 #[cfg(target_os = "freebsd")]
 pub(crate) use freebsd::{next_entry, number_packets, of_received, queue_errors};
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{next_entry, number_packets, of_received, queue_errors};
+pub(crate) use linux::{next_entry, number_chosen_packets, number_packets, of_received, queue_errors};
 
 /// What the kernel reports about a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -110,13 +110,21 @@ impl StampedSocket {
     /// # Errors
     /// When there is no socket to be had or no route to the peer.
     pub fn connect(peer: SocketAddr, mode: StampMode) -> io::Result<Self> {
-        let any: SocketAddr = match peer {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        };
-        let socket = UdpSocket::bind(any)?;
-        socket.connect(peer)?;
-        Self::of(socket, Some(peer), mode)
+        Self::of(connected(peer)?, Some(peer), mode)
+    }
+
+    /// Talks to the same peer from another port from now on, which the kernel chooses; a socket that is not connected
+    /// stays as it is. Packets to the old port are lost, and so are stamps of packets that left from it.
+    ///
+    /// # Errors
+    /// When there is no socket to be had or no route to the peer; the old port stays in use.
+    pub fn change_port(&mut self) -> io::Result<()> {
+        let Some(peer) = self.peer else { return Ok(()) };
+        let socket = connected(peer)?;
+        socket.set_nonblocking(true)?;
+        self.queues_errors = kernel_stamps::queue_errors(&socket).is_ok();
+        self.socket = socket;
+        if self.mode() == StampMode::Kernel { self.restart_numbers() } else { Ok(()) }
     }
 
     /// A socket that talks to any host from `address`.
@@ -347,6 +355,17 @@ impl AsFd for StampedSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// A socket that talks to `peer` only, from a port that the kernel chooses.
+fn connected(peer: SocketAddr) -> io::Result<UdpSocket> {
+    let any: SocketAddr = match peer {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(peer)?;
+    Ok(socket)
 }
 
 fn unreachable(errno: i32, reporter: Option<SocketAddr>) -> SocketEvent {

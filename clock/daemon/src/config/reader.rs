@@ -3,8 +3,7 @@
 use super::check::{self, Conflict};
 use super::polls::{self, PollKeys};
 use super::{
-    Config, ConfigError, EstimatorConfig, MOST_SERVERS, ServerAddress, ServerConfig, ServerVote, describe_all, host,
-    vote,
+    Config, ConfigError, EstimatorConfig, MOST_SERVERS, ServerAddress, ServerConfig, describe_all, host, lookup, vote,
 };
 use ffclock_service::{ConfigText, DeTable, DeValue, Described, Value};
 use ffclock_source::SourceConfig;
@@ -15,7 +14,7 @@ type Table<'t> = DeTable<'t>;
 
 const DESCRIBED: Described = Described {
     options: |visit| describe_all(&mut |_, doc| visit(doc)),
-    instead_of: |name| (name == "pool").then_some(": each server has a table [[server]] of its own"),
+    instead_of: |name| (name == "pool").then_some(": it belongs below [[server]]"),
     no_value: "every line is KEY = VALUE, and a server is `[[server]]` with `address = \"NAME\"` below",
     twice: |name| {
         (name == "estimator").then_some(
@@ -70,12 +69,8 @@ impl<'t> Reader<'t> {
             }
         }
         for address in more {
-            let server = ServerConfig {
-                address: address.clone(),
-                vote: ServerVote::default(),
-                source: source.clone(),
-                estimator: estimator.clone(),
-            };
+            let (source, estimator) = (source.clone(), estimator.clone());
+            let server = ServerConfig { address: address.clone(), source, estimator, ..ServerConfig::default() };
             self.add(&mut config.servers, server, None);
         }
         self.check_whole(&config);
@@ -131,9 +126,8 @@ impl<'t> Reader<'t> {
         };
         let mut servers: Vec<ServerConfig> = Vec::new();
         for entry in entries {
-            if let Some(server) = self.server(entry, source, estimator)
-                && !self.add(&mut servers, server, Some(entry.span().start))
-            {
+            let spread = self.server(entry, source, estimator).map(ServerConfig::spread).unwrap_or_default();
+            if !spread.into_iter().all(|server| self.add(&mut servers, server, Some(entry.span().start))) {
                 break;
             }
         }
@@ -143,9 +137,12 @@ impl<'t> Reader<'t> {
     /// Adds a server of the file, `at` this place, or of the command line. Returns whether there was room for it.
     fn add(&mut self, servers: &mut Vec<ServerConfig>, server: ServerConfig, at: Option<usize>) -> bool {
         let has_room = servers.len() < MOST_SERVERS;
-        let is_twice = servers.iter().any(|other| other.address.is_same_as(&server.address));
+        // The first server of a pool speaks for all of them.
+        let is_first = server.slot.is_none_or(|slot| slot == 1);
+        let is_twice = is_first && servers.iter().any(|other| other.address.is_same_as(&server.address));
         if !has_room {
-            self.problem_at(at, format!("more than {MOST_SERVERS} servers"));
+            let counted = if server.pool().is_some() { ": a pool counts by its pool_size" } else { "" };
+            self.problem_at(at, format!("more than {MOST_SERVERS} servers{counted}"));
         } else if is_twice {
             self.problem_at(at, format!("the server {} is configured twice", server.address));
         }
@@ -165,31 +162,36 @@ impl<'t> Reader<'t> {
             self.problem(entry.span().start, "servers are written as [[server]]".to_owned());
             return None;
         };
-        let mut server = ServerConfig {
-            address: ServerAddress::default(),
-            vote: ServerVote::default(),
-            source: source.clone(),
-            estimator: estimator.clone(),
-        };
+        let (source, estimator) = (source.clone(), estimator.clone());
+        let mut server = ServerConfig { source, estimator, ..ServerConfig::default() };
         self.note_poll_keys(entries);
         for (key, value) in entries {
             self.apply(key.span().start, key.get_ref(), value, &mut |name, text| server.set(name, text));
         }
-        match entries.iter().find(|(key, _)| key.get_ref() == "address") {
-            None => self.problem(entry.span().start, "the server has no address".to_owned()),
-            Some((key, value)) => {
-                if let Some(fault) =
-                    host::fault(server.address.address.as_str()).filter(|_| !server.address.address.is_unset())
-                {
-                    let written = self.file.written(value);
-                    self.problem(key.span().start, format!("address = {written}: {fault}"));
-                }
-            }
-        }
-        for message in [vote::contradiction(&server), polls::contradiction(&server)].into_iter().flatten() {
+        self.check_names(entries, &server);
+        let keys: Vec<&str> = entries.iter().map(|(key, _)| key.get_ref().as_ref()).collect();
+        let named = (keys.contains(&"address"), keys.contains(&"pool"));
+        let of_pool = keys.into_iter().find(|key| ["pool_size", "pool_votes"].contains(key));
+        let of_names = lookup::contradiction(&server, named, of_pool);
+        for message in [of_names, vote::contradiction(&server), polls::contradiction(&server)].into_iter().flatten() {
             self.problem(entry.span().start, message);
         }
         Some(server)
+    }
+
+    /// Reports names and addresses that no server can have.
+    fn check_names(&mut self, entries: &Table<'_>, server: &ServerConfig) {
+        for (key, value) in entries {
+            let host = match key.get_ref().as_ref() {
+                "address" => &server.address.address,
+                "pool" => &server.pool.pool,
+                _ => continue,
+            };
+            if let Some(fault) = host::fault(host.as_str()).filter(|_| !host.is_unset()) {
+                let written = self.file.written(value);
+                self.problem(key.span().start, format!("{} = {written}: {fault}", key.get_ref()));
+            }
+        }
     }
 
     fn note_poll_keys(&mut self, entries: &Table<'_>) {
@@ -225,6 +227,14 @@ impl ServerConfig {
     /// Sets a key of a `[[server]]` table in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.address.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.pool.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.look_up.set(name, text) {
             Err(OptionError::Unknown) => {}
             known => return known,
         }

@@ -83,6 +83,7 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.counts(&metrics::SOURCE_REQUESTS, sources, |s| s.sent);
     text.counts(&metrics::SOURCE_EXCHANGES, sources, |s| s.exchanges);
     text.counts(&metrics::SOURCE_USED, sources, |s| s.used);
+    text.counts(&metrics::SOURCE_INTERLEAVED, sources, |s| s.interleaved);
     text.counts(&metrics::SOURCE_LOST, sources, |s| s.lost);
     text.counts(&metrics::SOURCE_REJECTED, sources, |s| s.rejected.iter().map(|(_, n)| n).sum());
 }

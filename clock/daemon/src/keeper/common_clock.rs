@@ -99,6 +99,8 @@ impl Keeper<'_> {
 
     fn may_be_believed(&self, server: usize) -> bool {
         let peer: Option<&Peer> = self.peers.get(server);
-        peer.is_some_and(|peer| !peer.config().vote.no_select) && self.same_as(server).is_none()
+        peer.is_some_and(|peer| !peer.config().vote.no_select)
+            && self.same_as(server).is_none()
+            && !self.is_spare(server)
     }
 }

@@ -179,6 +179,11 @@ impl Election {
         }
     }
 
+    /// Whether servers that have not answered yet are still waited for.
+    pub(super) fn is_patient(&self, now: Moment<Mono>) -> bool {
+        self.begin.is_none_or(|begin| now - begin < self.patience)
+    }
+
     /// How many of the silent servers have a vote.
     fn unheard(&mut self, silent: Unheard, now: Moment<Mono>) -> Unheard {
         let begin = *self.begin.get_or_insert(now);
@@ -290,11 +295,7 @@ impl Keeper<'_> {
 
     /// The servers that may be believed. Two names of one address are one server, and have one vote.
     fn ballot(&self, counter: Counter) -> Ballot {
-        let electable = |server: &usize| {
-            let peer = self.peers.get(*server);
-            peer.is_some_and(|peer| !peer.config().vote.no_select) && self.same_as(*server).is_none()
-        };
-        let servers: Vec<usize> = (0..self.peers.len()).filter(electable).collect();
+        let servers = self.within_shares(&self.electable());
         let peers = || servers.iter().filter_map(|server| Some((*server, self.peers.get(*server)?)));
         // A server that contradicts itself is judged by its past, where there is no other.
         let is_alone = peers().filter(|(_, peer)| peer.estimate().is_some()).count() < 2;
@@ -314,6 +315,15 @@ impl Keeper<'_> {
             usable: peers().filter(|(_, peer)| peer.answers() && peer.proven(counter).is_some()).count(),
             candidates: peers().filter_map(candidate).collect(),
         }
+    }
+
+    /// The servers that may have a vote.
+    pub(super) fn electable(&self) -> Vec<usize> {
+        let is_electable = |server: &usize| {
+            let peer = self.peers.get(*server);
+            peer.is_some_and(|peer| !peer.config().vote.no_select) && self.same_as(*server).is_none()
+        };
+        (0..self.peers.len()).filter(is_electable).collect()
     }
 
     /// The server before this one that has the vote of both, because they have one address.

@@ -72,6 +72,7 @@ impl Keeper<'_> {
             (report.vote.weight, report.vote.suspect) = (Some(member.weight), member.is_suspect);
         }
         report.vote.same_as = self.same_as(server).map(str::to_owned);
+        report.vote.spare = self.is_spare(server);
         let heard = self.peers.get(server).and_then(Peer::heard_at);
         report.vote.heard_s = heard.map(|heard| (self.context.now - heard).as_seconds());
     }

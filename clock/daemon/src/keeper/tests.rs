@@ -3,6 +3,7 @@
 
 mod log_and_record;
 mod polling;
+mod pools;
 #[path = "../../tests/common/server.rs"]
 mod server;
 mod voting;
@@ -11,6 +12,7 @@ use super::*;
 use crate::control::Reporter;
 use crate::host_counter::Cpus;
 use crate::kernel_clock::KernelClock;
+use crate::resolve::LookUp;
 use ffclock_control::protocol::{Agreement, Algorithm, BeliefReport, QuorumReport, SourceState, StatusReport};
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
@@ -24,8 +26,11 @@ use ffclock_units::{Counter, LeapAnnouncement, LeapStep, Rate, Reading, Ticks};
 use ffclock_wire::LeapIndicator;
 use server::{TestServer, Truth};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What the rig changes in the host's witnesses.
@@ -41,6 +46,8 @@ struct Tampering {
     has_kernel_clock: bool,
     measured: u32,
     handed_to_kernel: Vec<KernelEstimate>,
+    /// The addresses of names; other names are the system's.
+    names: Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>,
 }
 
 /// The host, except for what a test tampers with.
@@ -100,6 +107,14 @@ impl Host for Rig {
     fn kernel_clock(&self) -> Option<Box<dyn KernelClock>> {
         self.0.borrow().has_kernel_clock.then(|| -> Box<dyn KernelClock> { Box::new(self.clone()) })
     }
+
+    fn look_up(&self) -> LookUp {
+        let names = self.0.borrow().names.clone();
+        Arc::new(move |name, port| {
+            let found = names.lock().unwrap().get(name).cloned().ok_or("the test has no such name")?;
+            Ok(found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+        })
+    }
 }
 
 impl KernelClock for Rig {
@@ -131,6 +146,7 @@ impl Rig {
             has_kernel_clock: true,
             measured: 0,
             handed_to_kernel: Vec::new(),
+            names: Arc::default(),
         })))
     }
 
@@ -165,8 +181,7 @@ impl Case {
     }
 
     fn start_remembering(name: &str, servers: Vec<TestServer>, options: &str, memory: Option<RateMemory>) -> Self {
-        let directory = std::env::temp_dir().join(format!("ffclock-keeper-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&directory);
+        let directory = Self::directory(name);
         let rig = Rig::new();
         if let Some(memory) = memory {
             let (boot, clocksource) = (ffclock_counter::boot_id(), Some("tsc".to_owned()));
@@ -179,13 +194,24 @@ impl Case {
         Case { directory, servers, rig, keeper }
     }
 
+    fn directory(name: &str) -> PathBuf {
+        let directory = std::env::temp_dir().join(format!("ffclock-keeper-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&directory);
+        directory
+    }
+
     /// One turn of the event loop.
     fn turn(&mut self) {
         let soon = ffclock_sys::mono_now() + Span::from_millis(20);
-        let mut interests: Vec<Interest<'_>> =
-            self.keeper.peers.iter().filter_map(Peer::descriptor).map(Interest::readable).collect();
+        let sockets = self.keeper.peers.iter().filter_map(Peer::descriptor);
+        let descriptors = std::iter::once(self.keeper.resolver.descriptor()).chain(sockets);
+        let mut interests: Vec<Interest<'_>> = descriptors.map(Interest::readable).collect();
         ffclock_sys::poll(&mut interests, Some(soon.min(self.keeper.next_timeout()))).unwrap();
+        let is_resolved = interests[0].is_ready();
         self.keeper.wake(ffclock_sys::mono_now());
+        if is_resolved {
+            self.keeper.resolved();
+        }
         for server in 0..self.keeper.peers.len() {
             self.keeper.readable(server);
         }

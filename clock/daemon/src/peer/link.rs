@@ -41,9 +41,26 @@ impl Link {
         self.socket.shift(shifts);
     }
 
+    /// Sends from another port from now on, which the kernel chooses at random. A request in flight is not answered any
+    /// more.
+    ///
+    /// # Errors
+    /// No socket can be made, or there is no route: the link stays as it is.
+    pub(super) fn change_port(&mut self) -> io::Result<()> {
+        self.socket.change_port()?;
+        self.in_flight = None;
+        Ok(())
+    }
+
     /// The local address, if the kernel reports it.
     pub(super) fn local_address(&self) -> Option<std::net::IpAddr> {
         self.socket.local_address().ok().map(|address| address.ip())
+    }
+
+    /// The port that it sends from.
+    #[cfg(test)]
+    pub(super) fn local_port(&self) -> Option<u16> {
+        self.socket.local_address().ok().map(|address| address.port())
     }
 
     pub(super) fn address(&self) -> SocketAddr {

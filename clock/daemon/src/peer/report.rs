@@ -36,6 +36,7 @@ impl Peer {
             sent: statistics.sent,
             exchanges: statistics.accepted,
             used: self.tally.used + summary.used,
+            interleaved: statistics.interleaved,
             lost: statistics.lost,
             rejected: rejections(statistics),
             floor_s: has_floor.then(|| summary.floor.as_seconds()),

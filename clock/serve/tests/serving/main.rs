@@ -5,6 +5,7 @@
 
 mod clients;
 mod common;
+mod interleaving;
 mod nts;
 
 use common::{Client, Place, Said, bare_request};

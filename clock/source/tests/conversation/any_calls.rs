@@ -17,13 +17,16 @@ enum Call {
     /// A reply to an earlier request, with one byte changed: steps back from the last request, place of the byte, bits
     /// to flip.
     Reply(usize, usize, u8),
+    /// An interleaved reply to an earlier request: steps back from the last request, and when the reply before it left,
+    /// before now [ms].
+    Interleaved(usize, i64),
     /// The stamp of the oldest request that has none.
     Stamp,
     /// That stamp is lost.
     LoseStamp,
     Retarget,
-    /// Poll [ms], burst count, reply timeout [ms].
-    Reconfigure(i64, u32, i64),
+    /// Poll [ms], burst count, reply timeout [ms], whether to interleave.
+    Reconfigure(i64, u32, i64, bool),
     /// Poll [ms]; none returns to the configured one.
     ChoosePoll(Option<i64>),
     /// Number, and of how many.
@@ -38,11 +41,12 @@ fn any_call() -> impl Strategy<Value = Call> {
         1 => proptest::collection::vec(any::<u8>(), 0..80).prop_map(Call::Noise),
         8 => (0usize..6, 0usize..48, prop_oneof![4 => Just(0u8), 1 => any::<u8>()])
             .prop_map(|(back, place, change)| Call::Reply(back, place, change)),
+        8 => (0usize..6, -2000i64..40_000).prop_map(|(back, left)| Call::Interleaved(back, left)),
         6 => Just(Call::Stamp),
         1 => Just(Call::LoseStamp),
         1 => Just(Call::Retarget),
-        1 => (-1000i64..2_000_000, any::<u32>(), -1000i64..20_000)
-            .prop_map(|(poll, burst, timeout)| Call::Reconfigure(poll, burst, timeout)),
+        1 => (-1000i64..2_000_000, any::<u32>(), -1000i64..20_000, any::<bool>())
+            .prop_map(|(poll, burst, timeout, interleaved)| Call::Reconfigure(poll, burst, timeout, interleaved)),
         1 => proptest::option::of(-1000i64..2_000_000).prop_map(Call::ChoosePoll),
         1 => (any::<u32>(), prop_oneof![0u32..17, any::<u32>()]).prop_map(|(number, of)| Call::SetPlace(number, of)),
         1 => prop_oneof![Just(*b"RATE"), Just(*b"DENY"), Just(*b"RSTR"), any::<[u8; 4]>()].prop_map(Call::Kiss),
@@ -68,6 +72,7 @@ impl Play {
             Call::Timeout(nonce) => self.time_out(*nonce),
             Call::Noise(bytes) => self.script.source.handle_packet(bytes, stamp_at(now), now),
             Call::Reply(back, place, change) => self.reply(*back, *place, *change),
+            Call::Interleaved(back, left) => self.reply_interleaved(*back, *left),
             Call::Stamp if !self.tickets.is_empty() => {
                 let (ticket, sent) = self.tickets.remove(0);
                 self.script.source.handle_sent(ticket, sent);
@@ -78,9 +83,9 @@ impl Play {
                 self.script.source.retarget(now);
                 self.standing = None;
             }
-            Call::Reconfigure(poll, burst_count, timeout) => {
+            Call::Reconfigure(poll, burst_count, timeout, interleaved) => {
                 let (poll, reply_timeout) = (Span::from_millis(*poll), Span::from_millis(*timeout));
-                let rest = SourceConfig::default();
+                let rest = SourceConfig { interleaved: *interleaved, ..SourceConfig::default() };
                 self.script.source.reconfigure(SourceConfig { poll, burst_count: *burst_count, reply_timeout, ..rest });
             }
             Call::ChoosePoll(poll) => self.script.source.choose_poll(poll.map(Span::from_millis)),
@@ -102,7 +107,7 @@ impl Play {
     fn time_out(&mut self, nonce: u64) {
         let now = self.script.now;
         let was_due = self.script.source.poll_timeout() <= now;
-        self.script.source.handle_timeout(now, Nonce::from_random(nonce));
+        self.script.source.handle_timeout(now, Nonce::from_two_random(nonce, nonce.wrapping_mul(3)));
         assert!(self.script.source.poll_timeout() > now, "a handled deadline remains: a busy loop");
         let Some(transmit) = self.script.source.poll_transmit() else { return };
         assert!(was_due, "nothing leaves before its time");
@@ -119,6 +124,16 @@ impl Play {
         let time = NtpTimestamp::from_server(self.script.server_time(now));
         let mut bytes = self.script.server.reply_to(request, time, time).encode();
         bytes[place] ^= change;
+        self.script.source.handle_packet(&bytes, stamp_at(now), now);
+    }
+
+    fn reply_interleaved(&mut self, back: usize, left: i64) {
+        let Some(request) = self.requests.iter().rev().nth(back) else { return };
+        let now = self.script.now + Span::from_millis(1);
+        self.script.now = now;
+        let time = |at| NtpTimestamp::from_server(self.script.server_time(at));
+        let basic = self.script.server.reply_to(request, time(now), time(now - Span::from_millis(left)));
+        let bytes = Packet { origin: request.receive, ..basic }.encode();
         self.script.source.handle_packet(&bytes, stamp_at(now), now);
     }
 }
@@ -162,7 +177,7 @@ proptest! {
 
     #[test]
     fn no_sequence_of_calls_breaks_the_conversation(calls in proptest::collection::vec(any_call(), 1..200)) {
-        let script = Script::begin();
+        let script = Script::with(SourceConfig { interleaved: true, ..SourceConfig::default() });
         let mut play =
             Play { script, requests: vec![], tickets: vec![], events: vec![], last_sent: None, standing: None };
         for call in &calls {
@@ -173,6 +188,7 @@ proptest! {
         prop_assert_eq!(statistics.accepted, exchanges.len() as u64);
         prop_assert_eq!(statistics.sent, play.requests.len() as u64);
         prop_assert!(statistics.accepted + statistics.lost + statistics.kissed <= statistics.sent);
+        prop_assert!(statistics.interleaved <= statistics.sent);
         prop_assert_eq!(statistics.events_dropped, 0);
         for exchange in &exchanges {
             prop_assert!(exchange.received.counter.is_after(exchange.sent.counter));

@@ -2,4 +2,5 @@
 
 mod any_calls;
 mod dialogues;
+mod interleaving;
 mod script;

@@ -110,7 +110,7 @@ impl Script {
         self.now = self.now.max(self.source.poll_timeout());
         // Any odd multiplier makes a sequence without repetition.
         self.nonces = self.nonces.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        self.source.handle_timeout(self.now, Nonce::from_random(self.nonces));
+        self.source.handle_timeout(self.now, Nonce::from_two_random(self.nonces, self.nonces.rotate_left(23)));
         assert!(self.source.poll_timeout() > self.now, "a deadline that has been handled must not remain");
         let transmit = self.source.poll_transmit()?;
         assert!(self.source.poll_transmit().is_none());
@@ -173,7 +173,7 @@ impl Script {
 /// The exchanges among events.
 pub fn exchanges(events: &[Event]) -> Vec<Exchange> {
     let exchange = |event: &Event| match event {
-        Event::Exchange(exchange) => Some(*exchange),
+        Event::Exchange(exchange) | Event::EarlierExchange(exchange) => Some(*exchange),
         _ => None,
     };
     events.iter().filter_map(exchange).collect()

@@ -7,10 +7,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// How many packets a batch has room for. Beyond 64 nothing is gained.
 pub(crate) const BATCH: usize = 64;
 
-/// Room for the control messages of a packet that is served: a stamp and our own address.
+/// Room for the control messages of a packet that is served: a stamp (three times, 64 bytes with its head) and our own
+/// address.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-pub(crate) struct BatchControl(pub(crate) [u8; 96]);
+pub(crate) struct BatchControl(pub(crate) [u8; 128]);
 
 /// Where the packets of a batch lie. Replies take the place of the requests.
 pub(crate) struct BatchMemory<const ROOM: usize> {

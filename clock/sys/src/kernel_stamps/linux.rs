@@ -25,6 +25,16 @@ pub(crate) fn number_packets(socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
+/// Asks for stamps of what is received, and of those packets to be sent that ask for one themselves
+/// ([`crate::cmsg::ask_for_departure`]). These alone are numbered; the numbers begin at 0.
+pub(crate) fn number_chosen_packets(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let chosen = STAMPS & !libc::SOF_TIMESTAMPING_TX_SOFTWARE;
+    for flags in [chosen, chosen | libc::SOF_TIMESTAMPING_OPT_ID] {
+        ffi::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)?;
+    }
+    Ok(())
+}
+
 /// Makes ICMP messages arrive through the error queue.
 pub(crate) fn queue_errors(socket: &UdpSocket) -> io::Result<()> {
     let (level, option) = match socket.local_addr()? {

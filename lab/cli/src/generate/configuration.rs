@@ -120,7 +120,7 @@ impl OptionText {
             .as_ref()
             .map_or_else(String::new, |(low, high)| format!(" From {quote}{low}{quote} to {quote}{high}{quote}."));
         let default = match self.default.as_str() {
-            "\"\"" => "It has no default and must be given.".to_owned(),
+            "\"\"" => "It has no default.".to_owned(),
             default => format!("Default: {quote}{default}{quote}."),
         };
         format!("Value: {}. {default}{range}", self.kind)
