@@ -6,7 +6,7 @@ use crate::{FastCounts, FastOutcome, FastPathError, FastPathPlace, Rules, Verdic
 use core::mem::MaybeUninit;
 use ffclock_units::Span;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ErrorKind, MapCore, MapFlags};
+use libbpf_rs::{MapCore, MapFlags};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -168,12 +168,13 @@ impl Responder {
     }
 }
 
-/// The kernel's error in one line, with a remedy where there is one.
+/// The kernel's error in one line, with a remedy where there is one. Without rights it is EPERM; EACCES means that the
+/// kernel's verifier refuses the program, which is a fault of ours.
 fn refused(error: libbpf_rs::Error) -> FastPathError {
     let text = format!("{error:#}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    FastPathError::Refused(match error.kind() {
-        ErrorKind::PermissionDenied => format!("{text} (it takes CAP_BPF and CAP_NET_ADMIN, and Linux 6.0)"),
-        _ => text,
+    FastPathError::Refused(match text.contains("(os error 1)") {
+        true => format!("{text}: it takes CAP_BPF and CAP_NET_ADMIN, and Linux 6.0"),
+        false => text,
     })
 }
