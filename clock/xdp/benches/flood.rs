@@ -87,6 +87,15 @@ fn thread_of(device: &str) -> u32 {
     pids.find(|pid| is_its(*pid)).expect("threaded NAPI")
 }
 
+/// The command that gives a device a thread.
+fn threaded(device: &str) -> String {
+    format!("echo 1 > /sys/class/net/{device}/threaded")
+}
+
+fn pin(device: &str, cpu: usize) {
+    run("taskset", &["-cp", &cpu.to_string(), &thread_of(device).to_string()]);
+}
+
 /// CPU time of a process [ns].
 fn cpu_time(pid: u32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).expect("schedstat");
@@ -130,7 +139,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn measure(client: &Client) {
     let last = available_parallelism().map_or(1, usize::from) - 1;
-    let pin = |device: &str, cpu: usize| run("taskset", &["-cp", &cpu.to_string(), &thread_of(device).to_string()]);
+    let entered = client.command().args(["unshare", "--mount", "sh", "-c", &format!("mount -t sysfs sysfs /sys; {}", threaded("client0"))]).status();
+    assert!(entered.is_ok_and(|status| status.success()), "threaded NAPI");
     pin("client0", 0);
     let limit = Some(RequestLimit { interval: Span::from_nanos(1), burst: 1_000_000 });
     let limited = Rules { limit, ..Rules::default() };
@@ -141,6 +151,8 @@ fn measure(client: &Client) {
         let mut path = FastPath::open(&place(DEVICE, XdpHook::Native)).expect("the device");
         path.serve(&addresses()).expect("addresses");
         path.rule(&rules).expect("rules");
+        // A device has a thread only as long as it has a program.
+        run("sh", &["-c", &threaded(DEVICE)]);
         pin(DEVICE, last);
         for rate in OFFERED {
             let rounds: Vec<Round> = (0..ROUNDS).map(|_| round(&mut path, client, rate)).collect();

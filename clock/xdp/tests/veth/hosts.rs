@@ -53,8 +53,6 @@ impl Client {
         run("mount", &["-t", "sysfs", "sysfs", "/sys"]);
         run("ip", &["link", "set", "lo", "up"]);
         run("ip", &["link", "add", DEVICE, "type", "veth", "peer", "name", PEER]);
-        // Each device has a thread in the kernel, whose CPU time can be read.
-        [DEVICE, PEER].iter().for_each(|device| drop(fs::write(format!("/sys/class/net/{device}/threaded"), "1")));
         let pass = FastPath::open(&place(PEER, XdpHook::Native))?;
         let mut holding = Command::new("setpriv");
         holding.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "1000"]).stdin(Stdio::null());
