@@ -22,6 +22,7 @@ pub use values::{
 };
 pub use vote::{PublishedBound, Quorum, ServerVote, Tolerance, VoteConfig};
 
+pub use ffclock_service::{ConfigError, LONGEST_TEXT, MOST_PROBLEMS, Problem};
 use ffclock_source::SourceConfig;
 use ffclock_sys::places::{CALIBRATION, CONTROL, PAGE, STATE};
 use ffclock_units::{OptionDoc, OptionError, Span};
@@ -125,43 +126,8 @@ pub struct Config {
     pub servers: Vec<ServerConfig>,
 }
 
-/// One problem, and its line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The line, counted from one; 0 for what the command line names.
-    pub line: usize,
-    /// The problem, in words.
-    pub message: String,
-}
-
-/// Everything that is wrong with a configuration.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct ConfigError {
-    /// All problems, in the order of the file.
-    pub problems: Vec<Problem>,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            f.write_str(separator)?;
-            match problem.line {
-                0 => write!(f, "--server: {}", problem.message)?,
-                line => write!(f, "line {line}: {}", problem.message)?,
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The most servers: each has a socket, and an estimator of up to 1 MiB.
 pub const MOST_SERVERS: usize = 16;
-/// The most problems that are reported: a longer list helps no one.
-pub const MOST_PROBLEMS: usize = 20;
-/// A configuration longer than this is refused unread.
-pub const LONGEST_TEXT: usize = 1 << 20;
-
 impl Config {
     /// Sets a key at the top of the file in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {

@@ -90,6 +90,12 @@ impl RawAddress {
         raw
     }
 
+    /// The family of an address that is not empty.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn family(&self) -> Option<libc::c_int> {
+        self.bytes.get(..self.length)?.first_chunk().map(|head| HEAD.family(*head))
+    }
+
     /// What the kernel wrote; `None` for no address, and for families other than IPv4 and IPv6.
     pub(crate) fn decode(&self) -> Option<SocketAddr> {
         decode(self.bytes.get(..self.length)?)

@@ -51,6 +51,48 @@ pub(crate) fn parse(control: &[u8]) -> Extras {
     extras
 }
 
+/// The stamp of a packet by the system clock (`SO_TIMESTAMPNS`), in ns since 1970.
+pub(crate) fn served_stamp(control: &[u8]) -> Option<i64> {
+    let mut rest = control;
+    while let Some((level, kind, data, next)) = split(rest) {
+        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+            let seconds = i64::from_ne_bytes(*data.first_chunk()?);
+            let nanos = i64::from_ne_bytes(*data.get(8..)?.first_chunk()?);
+            return seconds.checked_mul(1_000_000_000)?.checked_add(nanos);
+        }
+        rest = next;
+    }
+    None
+}
+
+/// Where the message is that names our own address, as (beginning, length), made fit to be sent with the reply: the
+/// device is left to the host's routes, but for an address that means nothing without it. (0, 0) where there is none.
+pub(crate) fn own_address(control: &mut [u8]) -> (usize, usize) {
+    let mut begin = 0;
+    while let Some((level, kind, data, next)) = control.get(begin..).and_then(split) {
+        let (length, whole) = (HEADER + data.len(), control.len());
+        let after = whole - next.len();
+        let device = match (level, kind) {
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => Some(0),
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => Some(16),
+            _ => None,
+        };
+        if let Some(device) = device {
+            let is_link_local = device == 16 && data.starts_with(&[0xfe, 0x80]);
+            let place = begin + HEADER + device;
+            if let Some(place) = control.get_mut(place..place + 4).filter(|_| !is_link_local) {
+                place.fill(0);
+            }
+            return (begin, length);
+        }
+        if after <= begin {
+            break;
+        }
+        begin = after;
+    }
+    (0, 0)
+}
+
 type Split<'a> = (libc::c_int, libc::c_int, &'a [u8], &'a [u8]);
 
 /// The first message (level, type, data) and what follows it.

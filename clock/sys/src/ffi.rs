@@ -4,6 +4,8 @@
 #[cfg(target_os = "freebsd")]
 mod freebsd;
 #[cfg(target_os = "linux")]
+mod batch;
+#[cfg(target_os = "linux")]
 mod linux;
 
 #[cfg(target_os = "freebsd")]
@@ -14,6 +16,11 @@ use linux as os;
 pub(crate) use os::{
     dropped_packets, mount_privately, own_thread, set_receive_buffer, timer_cancelled_on_set, user_of_peer,
 };
+
+#[cfg(target_os = "linux")]
+pub(crate) use batch::{BATCH, BatchControl, BatchMemory, Outgoing, Taken, receive_batch, send_batch};
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{bound_socket, drop_capabilities, inherited};
 
 use crate::address::RawAddress;
 use std::io;

@@ -13,6 +13,8 @@
 #![deny(missing_docs)]
 
 mod address;
+#[cfg(target_os = "linux")]
+mod batch;
 mod best;
 #[cfg(target_os = "linux")]
 mod cmsg;
@@ -28,6 +30,8 @@ mod notify;
 mod pairs;
 pub mod places;
 mod poll;
+#[cfg(target_os = "linux")]
+mod privilege;
 mod shared_file;
 mod shared_words;
 mod signals;
@@ -38,6 +42,8 @@ mod time;
 mod timer;
 mod tracefs;
 
+#[cfg(target_os = "linux")]
+pub use batch::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, inherited_sockets};
 pub use best::{BestStamp, StampDiscarded, StampQuality, StampShifts};
 pub use credentials::is_own_or_root;
 pub use devices::{addresses_of, device_index, device_with};
@@ -46,6 +52,8 @@ pub use ledger::SendId;
 pub use notify::{Notice, notify, watchdog_interval};
 pub use pairs::{Pair, PairReader, SystemPairs, Watch};
 pub use poll::{Interest, poll};
+#[cfg(target_os = "linux")]
+pub use privilege::drop_privileges;
 pub use shared_file::PageFileError;
 pub use shared_words::{
     SharedHistory, SharedHistoryReader, SharedPage, SharedPageReader, SharedWords, SharedWordsReader, history_beside,

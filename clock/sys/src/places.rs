@@ -16,6 +16,11 @@ pub const CALIBRATION: &str =
 /// The daemon's configuration.
 pub const CONFIGURATION: &str = if BSD { "/usr/local/etc/ffclock/ffclockd.toml" } else { "/etc/ffclock/ffclockd.toml" };
 
+/// The status socket of ffclock-serve.
+pub const SERVE_CONTROL: &str = if BSD { "/var/run/ffclock-serve/control" } else { "/run/ffclock-serve/control" };
+/// The configuration of ffclock-serve.
+pub const SERVE_CONFIGURATION: &str = if BSD { "/usr/local/etc/ffclock/serve.toml" } else { "/etc/ffclock/serve.toml" };
+
 /// Below the directories of an ordinary user (`$XDG_RUNTIME_DIR`, `$XDG_STATE_HOME`): the directory of this program.
 pub const OF_USER: &str = "ffclock";
 /// The page in the directory of an ordinary user.

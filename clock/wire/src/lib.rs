@@ -12,9 +12,11 @@
 
 mod fields;
 mod packet;
+mod served;
 mod short;
 mod timestamp;
 
 pub use fields::{KissCode, LeapIndicator, LogSeconds, Mode, Version};
 pub use packet::{DecodeError, HEADER_BYTES, PACKET_BYTES_MAX, Packet};
+pub use served::{NotServed, ReplyTemplate, ServedRequest};
 pub use timestamp::NtpTimestamp;

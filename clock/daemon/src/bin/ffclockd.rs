@@ -2,9 +2,9 @@
 
 use clap::Parser;
 use ffclock_daemon::arguments::Arguments;
-use ffclock_daemon::config::{Config, ConfigError, LONGEST_TEXT, ServerAddress, Surroundings};
+use ffclock_daemon::config::{Config, ConfigError, ServerAddress, Surroundings};
+use ffclock_service::read_bounded;
 use ffclock_sys::places;
-use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -63,16 +63,6 @@ fn file(args: &Arguments) -> Option<&Path> {
 
 fn named(args: &Arguments) -> String {
     file(args).map_or_else(|| "command line".to_owned(), |path| path.display().to_string())
-}
-
-fn read_bounded(path: &Path) -> std::io::Result<String> {
-    // A fifo is not even opened: that would wait for its writer.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a regular file, and SIGHUP must be able to read it again"));
-    }
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(LONGEST_TEXT as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 fn explained(args: &Arguments, path: &Path, error: &std::io::Error) -> String {

@@ -3,22 +3,30 @@
 use super::check::{self, Conflict};
 use super::polls::{self, PollKeys};
 use super::{
-    Config, ConfigError, EstimatorConfig, LONGEST_TEXT, MOST_PROBLEMS, MOST_SERVERS, Problem, ServerAddress,
-    ServerConfig, ServerVote, describe_all, host, vote,
+    Config, ConfigError, EstimatorConfig, MOST_SERVERS, ServerAddress, ServerConfig, ServerVote, describe_all, host,
+    vote,
 };
+use ffclock_service::{ConfigText, DeTable, DeValue, Described, Value};
 use ffclock_source::SourceConfig;
-use ffclock_units::{OptionError, OptionValue};
+use ffclock_units::OptionError;
 use std::collections::BTreeMap;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 type Table<'t> = DeTable<'t>;
-type Value<'t> = Spanned<DeValue<'t>>;
+
+const DESCRIBED: Described = Described {
+    options: |visit| describe_all(&mut |_, doc| visit(doc)),
+    instead_of: |name| (name == "pool").then_some(": each server has a table [[server]] of its own"),
+    no_value: "every line is KEY = VALUE, and a server is `[[server]]` with `address = \"NAME\"` below",
+    twice: |name| {
+        (name == "estimator").then_some(
+            "in a table [estimator] the algorithm is named too: write the line `estimator = ...` below its heading",
+        )
+    },
+};
 
 /// Reads a text and collects what is wrong with it.
 pub(super) struct Reader<'t> {
-    text: &'t str,
-    problems: Vec<Problem>,
+    file: ConfigText<'t>,
     /// The keys at the top of the file, and where they are.
     keys: BTreeMap<String, usize>,
     /// The keys about polls, by table.
@@ -27,18 +35,12 @@ pub(super) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Reader { text, problems: Vec::new(), keys: BTreeMap::new(), poll_keys: Vec::new() }
+        Reader { file: ConfigText::new(text, DESCRIBED), keys: BTreeMap::new(), poll_keys: Vec::new() }
     }
 
     /// The configuration, unless there are problems.
-    pub(super) fn end(mut self, config: Option<Config>) -> Result<Config, ConfigError> {
-        match config {
-            Some(config) if self.problems.is_empty() => Ok(config),
-            _ => {
-                self.problems.sort_by_key(|problem| problem.line);
-                Err(ConfigError { problems: self.problems })
-            }
-        }
+    pub(super) fn end(self, config: Option<Config>) -> Result<Config, ConfigError> {
+        self.file.end(config)
     }
 
     /// Reports each conflict at the last of its keys that the file has.
@@ -50,19 +52,7 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn config(&mut self, more: &[ServerAddress]) -> Option<Config> {
-        if self.text.len() > LONGEST_TEXT {
-            self.problem(0, "the configuration is longer than 1 MiB".to_owned());
-            return None;
-        }
-        let table = match DeTable::parse(self.text) {
-            Ok(table) => table.into_inner(),
-            Err(error) => {
-                let place = error.span().unwrap_or_default();
-                let named = self.text.get(place.clone()).unwrap_or_default();
-                self.problem(place.start, clearer(error.message(), named));
-                return None;
-            }
-        };
+        let table = self.file.table()?;
         let mut config = Config::default();
         let source = self.defaults(&table, "source", SourceConfig::default(), SourceConfig::set);
         let estimator = self.defaults(&table, "estimator", EstimatorConfig::default(), EstimatorConfig::set);
@@ -93,7 +83,7 @@ impl<'t> Reader<'t> {
     }
 
     fn check_whole(&mut self, config: &Config) {
-        if config.servers.is_empty() && self.problems.is_empty() {
+        if config.servers.is_empty() && self.file.is_fine() {
             self.problem(0, "no [[server]] is configured".to_owned());
         }
         for keys in std::mem::take(&mut self.poll_keys) {
@@ -101,7 +91,7 @@ impl<'t> Reader<'t> {
                 self.problem(at, message);
             }
         }
-        if self.problems.is_empty() {
+        if self.file.is_fine() {
             let contradictions = vote::contradictions(config).into_iter();
             self.report(contradictions.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
         }
@@ -191,7 +181,7 @@ impl<'t> Reader<'t> {
                 if let Some(fault) =
                     host::fault(server.address.address.as_str()).filter(|_| !server.address.address.is_unset())
                 {
-                    let written = self.written(value);
+                    let written = self.file.written(value);
                     self.problem(key.span().start, format!("address = {written}: {fault}"));
                 }
             }
@@ -215,31 +205,7 @@ impl<'t> Reader<'t> {
         value: &Value<'_>,
         set: &mut dyn FnMut(&str, &str) -> Result<(), OptionError>,
     ) {
-        let Some(text) = scalar_text(value.get_ref()) else {
-            self.problem(at, format!("{}: a single value is expected", excerpt(name)));
-            return;
-        };
-        if let Err(error) = set(name, &text) {
-            let written = self.written(value);
-            let message = match error {
-                OptionError::Unknown => unknown(name),
-                OptionError::OutOfRange => {
-                    let (low, high) = range(name).unwrap_or_default();
-                    format!("{name} = {written}: the value must lie between {low} and {high}")
-                }
-                OptionError::Malformed(WHOLE) => {
-                    let (low, high) = range(name).unwrap_or_default();
-                    format!("{name} = {written}: the value must be {WHOLE} from {low} to {high}")
-                }
-                _ => format!("{name} = {written}: {error}"),
-            };
-            self.problem(at, message);
-        }
-    }
-
-    /// A value as it stands in the file.
-    fn written(&self, value: &Value<'_>) -> String {
-        excerpt(self.text.get(value.span()).unwrap_or_default())
+        self.file.apply(at, name, value, set);
     }
 
     fn problem(&mut self, at: usize, message: String) {
@@ -248,65 +214,11 @@ impl<'t> Reader<'t> {
 
     /// A problem at this place of the text, or on the command line.
     fn problem_at(&mut self, at: Option<usize>, message: String) {
-        if self.problems.len() == MOST_PROBLEMS {
-            return;
-        }
-        let line = |at| 1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count();
-        self.problems.push(Problem { line: at.map_or(0, line), message });
-    }
-}
-
-/// What a number looks like.
-const WHOLE: &str = <u32 as OptionValue>::KIND;
-
-/// The range of the option of this name that has one.
-fn range(name: &str) -> Option<(String, String)> {
-    let mut found = None;
-    describe_all(&mut |_, doc| {
-        if let Some((low, high)) = doc.range.filter(|_| doc.name == name) {
-            found = Some((low.to_string(), high.to_string()));
-        }
-    });
-    found
-}
-
-/// A complaint about a key that does not exist, with the one that may be meant.
-fn unknown(name: &str) -> String {
-    if name == "pool" {
-        return "unknown key `pool`: each server has a table [[server]] of its own".to_owned();
-    }
-    let mut nearest: Option<(usize, &'static str)> = None;
-    describe_all(&mut |_, doc| {
-        let apart = edits(name, doc.name);
-        if apart <= MOST_EDITS && apart < name.len() && nearest.is_none_or(|(least, _)| apart < least) {
-            nearest = Some((apart, doc.name));
-        }
-    });
-    let meant = nearest.map_or_else(String::new, |(_, name)| format!(": is `{name}` meant?"));
-    format!("unknown key `{}`{meant}", excerpt(name))
-}
-
-/// Two words that differ by more are two words.
-const MOST_EDITS: usize = 2;
-
-/// The least number of letters to insert, delete or replace that makes one word of the other (Levenshtein distance);
-/// more than [`MOST_EDITS`] where their lengths say enough.
-fn edits(one: &str, other: &str) -> usize {
-    if one.len().abs_diff(other.len()) > MOST_EDITS {
-        return MOST_EDITS + 1;
-    }
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (above, letter) in one.bytes().enumerate() {
-        let mut corner = above;
-        let mut left = above + 1;
-        for (place, against) in row.iter_mut().zip(std::iter::once(None).chain(other.bytes().map(Some))) {
-            let here =
-                against.map_or(left, |against| (corner + usize::from(letter != against)).min(left + 1).min(*place + 1));
-            corner = std::mem::replace(place, here);
-            left = here;
+        match at {
+            Some(at) => self.file.problem(at, message),
+            None => self.file.problem_outside(format!("--server: {message}")),
         }
     }
-    row.last().copied().unwrap_or_default()
 }
 
 impl ServerConfig {
@@ -323,60 +235,6 @@ impl ServerConfig {
         match self.source.set(name, text) {
             Err(OptionError::Unknown) => self.estimator.set(name, text),
             known => known,
-        }
-    }
-}
-
-/// The library's complaint about the text `named`; a duplicate key is reported with its name and a remedy, since the
-/// library gives neither.
-fn clearer(message: &str, named: &str) -> String {
-    if message.starts_with("key with no value") {
-        return format!(
-            "{message}: every line is KEY = VALUE, and a server is `[[server]]` with `address = \"NAME\"` below"
-        );
-    }
-    if message != "duplicate key" {
-        return message.to_owned();
-    }
-    let remedy = match named.trim() {
-        "estimator" => {
-            "in a table [estimator] the algorithm is named too: write the line `estimator = ...` below its heading"
-        }
-        _ => "keep one of the two",
-    };
-    format!("the key `{}` is there twice: {remedy}", excerpt(named.trim()))
-}
-
-/// The beginning of a text from a file, safe to display.
-fn excerpt(text: &str) -> String {
-    let shown = |letter: char| {
-        let is_safe = letter == ' ' || letter.is_ascii_graphic();
-        if is_safe { letter.to_string() } else { letter.escape_default().to_string() }
-    };
-    text.chars().take(40).map(shown).collect()
-}
-
-/// A TOML scalar as an option's text form.
-fn scalar_text(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.to_string()),
-        DeValue::Float(number) => Some(number.to_string()),
-        DeValue::Boolean(truth) => Some(truth.to_string()),
-        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_compared_by_their_letters() {
-        for (one, other, apart) in
-            [("pol", "poll", 1), ("poll", "poll", 0), ("stmaps", "stamps", 2), ("", "ab", 2), ("kitten", "sitting", 3)]
-        {
-            assert_eq!((edits(one, other), edits(other, one)), (apart, apart), "{one} {other}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Calls that only Linux has, or has in another form.
 
 use super::{checked, owned};
+use crate::address::RawAddress;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
@@ -82,4 +83,45 @@ pub(crate) fn mount_privately(kind: &core::ffi::CStr) -> io::Result<OwnedFd> {
 /// A new descriptor from a call that libc has no function for.
 fn checked_descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     RawFd::try_from(result).ok().filter(|fd| *fd >= 0).map(owned).ok_or_else(io::Error::last_os_error)
+}
+
+/// A UDP socket bound to `address`, with these options of the level `SOL_SOCKET` or below it switched on before.
+pub(crate) fn bound_socket(address: &RawAddress, options: &[(libc::c_int, libc::c_int)]) -> io::Result<OwnedFd> {
+    let family = address.family().ok_or(io::ErrorKind::InvalidInput)?;
+    // SAFETY: the call takes no pointers.
+    let socket = owned(checked(unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?);
+    for (level, name) in options {
+        super::set_option(std::os::fd::AsFd::as_fd(&socket), *level, *name, 1)?;
+    }
+    let length = address.length() as libc::socklen_t;
+    // SAFETY: the address is of the stated length and outlives the call.
+    checked(unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), length) })?;
+    Ok(socket)
+}
+
+/// Takes over the descriptors `first` up to `end`, which the process was started with. Called once.
+pub(crate) fn inherited(first: RawFd, end: RawFd) -> io::Result<Vec<OwnedFd>> {
+    (first..end)
+        .map(|fd| {
+            // SAFETY: the call takes no pointers, and says whether there is such a descriptor.
+            checked(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+            Ok(owned(fd))
+        })
+        .collect()
+}
+
+/// Gives up every capability of this thread and of all that it starts, and every way to gain one.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    /// `_LINUX_CAPABILITY_VERSION_3` of linux/capability.h.
+    const VERSION: u32 = 0x2008_0522;
+    // SAFETY: these options take numbers alone.
+    unsafe {
+        checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+        checked(libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))?;
+    }
+    let header = [VERSION, 0];
+    let none = [0_u32; 6];
+    // SAFETY: the header is the version and the own thread, and version 3 reads six words; both outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,0 +1,82 @@
+//! The configuration of the server: TOML text in; a [`ServeConfig`], or a list of all problems, out.
+
+use crate::options::{Addresses, LISTS, ServeConfig};
+use ffclock_service::{ConfigError, ConfigText, Described};
+use ffclock_units::{OptionDoc, Span};
+use std::net::SocketAddr;
+
+const DESCRIBED: Described = Described {
+    options: |visit| describe_all(&mut |_, doc| visit(doc)),
+    instead_of: |name| (name == "server").then_some(": whom to follow is in the configuration of ffclockd"),
+    no_value: "every line is KEY = VALUE",
+    twice: |_| None,
+};
+
+/// Shows every option with the section it belongs to: "" for the top.
+pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
+    ServeConfig::describe(&mut |doc| visit("", doc));
+}
+
+/// Reads a configuration. Addresses that the command line names take the place of those in the text.
+///
+/// # Errors
+/// All problems found, each with its line.
+pub fn parse(text: &str, listen: &[SocketAddr]) -> Result<ServeConfig, ConfigError> {
+    let mut file = ConfigText::new(text, DESCRIBED);
+    let config = read(&mut file, listen);
+    file.end(config)
+}
+
+fn read(file: &mut ConfigText<'_>, listen: &[SocketAddr]) -> Option<ServeConfig> {
+    let mut config = ServeConfig::default();
+    let mut interval_at = 0;
+    for (key, value) in &file.table()? {
+        let (at, name) = (key.span().start, key.get_ref().as_ref());
+        if name == "rate_interval" {
+            interval_at = at;
+        }
+        if LISTS.contains(&name) {
+            file.apply_list(at, name, value, &mut |name, text| config.set(name, text));
+        } else {
+            file.apply(at, name, value, &mut |name, text| config.set(name, text));
+        }
+    }
+    if config.rate_interval != Span::ZERO && config.rate_interval < Span::from_micros(2) {
+        file.problem(interval_at, "rate_interval: 2 us is the smallest interval; \"0 s\" is no limit".to_owned());
+    }
+    if !listen.is_empty() {
+        config.listen = Addresses::of(listen.to_vec());
+    }
+    let mut addresses = config.listen.as_slice().to_vec();
+    addresses.sort_unstable();
+    if let Some(twice) = addresses.windows(2).find(|pair| pair[0] == pair[1] && pair[0].port() != 0) {
+        file.problem(0, format!("listen: {} is named twice", twice[0]));
+    }
+    Some(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_read_and_every_mistake_has_its_line() {
+        let text = "listen = [\"192.0.2.1:123\", \"[::1]:1123\"]\nallow = \"10.0.0.0/8\"\nsmear = \"linear-24h\"\n";
+        let config = parse(text, &[]).unwrap();
+        assert_eq!(config.listen.as_slice().len(), 2);
+        assert_eq!(config.allow.to_string(), "10.0.0.0/8");
+        let wrong = "threads = 0\nalow = \"10.0.0.0/8\"\nallow = \"10.0.0.1/8\"\nrate_interval = \"1 us\"\n";
+        let problems = parse(wrong, &[]).unwrap_err().problems;
+        let found: Vec<usize> = problems.iter().map(|problem| problem.line).collect();
+        assert_eq!(found, [1, 2, 3, 4]);
+        assert!(problems[1].message.contains("is `allow` meant?"), "{problems:?}");
+    }
+
+    #[test]
+    fn the_command_line_decides_where_to_listen() {
+        let here: SocketAddr = "127.0.0.1:1123".parse().unwrap();
+        assert_eq!(parse("", &[here]).unwrap().listen.as_slice(), [here]);
+        assert_eq!(parse("", &[]).unwrap(), ServeConfig::default());
+        assert!(parse("", &[here, here]).unwrap_err().to_string().contains("named twice"));
+    }
+}

@@ -1,0 +1,28 @@
+//! ffclock-serve: an NTP server whose claim is true.
+//!
+//! It reads the page that ffclockd publishes and answers requests with its time. What it says of its error (root delay
+//! and root dispersion) is the bound of the page, so the root distance that a client computes from a reply contains the
+//! true time. It never sets a clock, has no capability while it serves, and nothing flows back into the page.
+//!
+//! A thread for each address and each of `threads` takes requests by the batch ([`worker`]), from a socket of its own.
+//! What a reply says is a pure function of the publication ([`face`]) and of the request (`ffclock_wire::ServedRequest`
+//! and `ReplyTemplate`). Who is answered is decided by networks ([`access`]) and by a rate limit in memory of a fixed
+//! size ([`limit`]). docs/serve.md is for operators.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod access;
+pub mod arguments;
+pub mod arrivals;
+pub mod config;
+pub mod face;
+pub mod following;
+pub mod limit;
+pub mod options;
+pub mod policy;
+mod server;
+pub mod served_clock;
+pub mod tally;
+pub mod worker;
+
+pub use server::{ServeError, run};

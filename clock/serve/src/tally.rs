@@ -1,0 +1,75 @@
+//! What a thread counts. It alone writes its tally, and whoever reports reads it, without a lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Makes the enumeration of what is counted, with the name and the help of each.
+macro_rules! counted {
+    ($($(#[doc = $help:literal])+ $name:ident = $key:literal;)+) => {
+        /// Something that is counted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Counted { $($(#[doc = $help])+ $name,)+ }
+
+        impl Counted {
+            /// All of them, with the name of each.
+            pub const ALL: &'static [(Counted, &'static str)] = &[$((Counted::$name, $key)),+];
+        }
+    };
+}
+
+counted! {
+    /// Datagrams that came.
+    Received = "received";
+    /// Replies that claim a time.
+    Answered = "answered";
+    /// Replies that say that the server is not synchronised.
+    Unsynchronised = "unsynchronised";
+    /// Refusals because of the rate.
+    KissRate = "kiss_rate";
+    /// Refusals because of the networks.
+    KissDeny = "kiss_deny";
+    /// Requests beyond the rate that got no answer.
+    Limited = "limited";
+    /// Requests beyond the rate that were answered nevertheless.
+    Leaked = "leaked";
+    /// Requests from networks that are not served.
+    Denied = "denied";
+    /// Requests that got no answer because the server is not synchronised.
+    Silent = "silent";
+    /// Datagrams shorter than a header.
+    Truncated = "truncated";
+    /// Datagrams longer than any request.
+    TooLong = "too_long";
+    /// Datagrams of a version other than 1 to 4.
+    Version = "version";
+    /// Datagrams that are no request: replies, broadcasts, control messages.
+    NotRequest = "not_request";
+    /// Requests from a port or an address that no reply can reach.
+    Unreachable = "unreachable";
+    /// Replies that the kernel did not take.
+    SendFailed = "send_failed";
+    /// Requests without a stamp of the kernel, or with one that cannot be true: they were stamped when they were read.
+    Unstamped = "unstamped";
+}
+
+/// The counts of one thread.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+pub struct Tally([AtomicU64; Counted::ALL.len()]);
+
+impl Tally {
+    /// Counts `more` of them. Only the thread that owns the tally may.
+    pub fn add(&self, what: Counted, more: u64) {
+        let place = &self.0[what as usize];
+        place.store(place.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    /// How many there were.
+    pub fn count(&self, what: Counted) -> u64 {
+        self.0[what as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// How many there were in all threads.
+pub fn total<'a>(tallies: impl Iterator<Item = &'a Tally>, what: Counted) -> u64 {
+    tallies.fold(0, |sum, tally| sum.wrapping_add(tally.count(what)))
+}

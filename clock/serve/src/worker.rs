@@ -1,0 +1,240 @@
+//! One thread of the server: takes requests by the batch, judges each, and answers all with one face.
+//!
+//! Nothing is shared with other threads but the page: the policy is a copy, the rate limit a table of its own, and the
+//! tally has one writer. No request allocates memory.
+
+use crate::arrivals::{ArrivedAt, Arrivals, Left};
+use crate::face::{self, ServedFace, Unserved};
+use crate::limit::{LimitTime, RateTable};
+use crate::options::WhenUnsynchronised;
+use crate::policy::{Policy, PolicyBoard};
+use crate::served_clock::ServedClock;
+use crate::tally::{Counted, Tally};
+use ffclock_client::Snapshot;
+use ffclock_counter::CounterId;
+use ffclock_sys::{ArrivedPacket, PacketBatch, ServedSocket, mono_now, random_nonce};
+use ffclock_units::Counter;
+use ffclock_wire::{HEADER_BYTES, KissCode, NotServed, NtpTimestamp, ReplyTemplate, ServedRequest};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a thread waits for a request before it looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// One of this number of requests without an answer gets a refusal.
+const KISS_SHARE: u64 = 16;
+
+/// A request that gets an answer, until the batch is complete.
+#[derive(Clone, Copy)]
+struct PendingReply {
+    place: usize,
+    request: ServedRequest,
+    received: Counter,
+    /// By which the sender recognises itself, where we follow it.
+    loop_reference: Option<u32>,
+}
+
+/// One thread, and all that it owns.
+pub struct Worker {
+    socket: ServedSocket,
+    board: Arc<PolicyBoard>,
+    policy: Arc<Policy>,
+    generation: u64,
+    clock: ServedClock,
+    arrivals: Arrivals,
+    table: RateTable,
+    tally: Arc<Tally>,
+    batch: PacketBatch,
+    pending: Vec<PendingReply>,
+    /// The counter when the latest batch was sent.
+    sent_at: Counter,
+    random: u64,
+}
+
+/// What a thread is given by the server.
+pub struct WorkerParts<'a> {
+    /// The page.
+    pub page: &'a Path,
+    /// The policies.
+    pub board: Arc<PolicyBoard>,
+    /// Where the thread counts.
+    pub tally: Arc<Tally>,
+    /// The size of the table of its rate limit.
+    pub table_bytes: usize,
+}
+
+impl Worker {
+    /// A thread that answers on this socket.
+    ///
+    /// # Errors
+    /// The socket cannot wait with an end, or there are no random numbers.
+    pub fn new(socket: ServedSocket, parts: WorkerParts<'_>) -> io::Result<Self> {
+        socket.set_patience(PATIENCE)?;
+        let mut clock = ServedClock::new(parts.page);
+        let counter = clock.snapshot().map_or(CounterId::CPU, |snapshot| snapshot.counter_id());
+        let mut arrivals = Arrivals::new(counter);
+        Ok(Worker {
+            socket,
+            policy: parts.board.read(),
+            generation: 0,
+            board: parts.board,
+            clock,
+            sent_at: arrivals.now(),
+            arrivals,
+            table: RateTable::new(parts.table_bytes),
+            tally: parts.tally,
+            batch: PacketBatch::new(),
+            pending: Vec::with_capacity(PacketBatch::CAPACITY),
+            random: random_nonce()? | 1,
+        })
+    }
+
+    /// Answers until `stop` is set.
+    ///
+    /// # Errors
+    /// The socket fails.
+    pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        while !stop.load(Ordering::Relaxed) {
+            self.board.renew(&mut self.policy, &mut self.generation);
+            match self.batch.receive(&self.socket) {
+                Ok(count) => self.answer(count),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                // An ICMP message about an earlier reply: its client has gone.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers the `count` packets of the batch.
+    fn answer(&mut self, count: usize) {
+        let snapshot = self.clock.snapshot();
+        self.follow_counter(snapshot.as_ref());
+        let left = if count < PacketBatch::CAPACITY { Left::None } else { Left::Perhaps };
+        self.arrivals.take_batch(self.sent_at, left);
+        let now = LimitTime::from_seconds(mono_now().since_origin().as_seconds());
+        self.tally.add(Counted::Received, count as u64);
+        self.pending.clear();
+        for place in 0..count {
+            self.judge(place, now);
+        }
+        self.reply(snapshot.as_ref());
+        let sent = self.batch.send(&self.socket);
+        self.tally.add(Counted::SendFailed, sent.failed as u64);
+    }
+
+    fn follow_counter(&mut self, snapshot: Option<&Snapshot>) {
+        let Some(snapshot) = snapshot else { return self.arrivals.set_period(None) };
+        if snapshot.counter_id() != self.arrivals.counter() {
+            self.arrivals = Arrivals::new(snapshot.counter_id());
+            self.sent_at = self.arrivals.now();
+        }
+        self.arrivals.set_period(snapshot.estimate().map(|estimate| estimate.period));
+    }
+
+    /// Judges one packet: it is ignored, refused, or will be answered with the batch.
+    fn judge(&mut self, place: usize, now: LimitTime) {
+        let Some(packet) = self.batch.packet(place) else { return self.tally.add(Counted::Unreachable, 1) };
+        let request = match decode(&packet) {
+            Ok(request) => request,
+            Err(reason) => return self.tally.add(reason, 1),
+        };
+        let ArrivedPacket { from, stamped_ns, .. } = packet;
+        if !self.policy.access.is_served(from.ip()) {
+            self.tally.add(Counted::Denied, 1);
+            return self.refuse(place, &request, (KissCode::DENY, Counted::KissDeny));
+        }
+        if !self.table.admit(from.ip(), now, &self.policy.limit) {
+            if self.one_in(self.policy.leak) {
+                self.tally.add(Counted::Leaked, 1);
+            } else {
+                self.tally.add(Counted::Limited, 1);
+                return self.refuse(place, &request, (KissCode::RATE, Counted::KissRate));
+            }
+        }
+        let ArrivedAt { counter, by_kernel } = self.arrivals.at(stamped_ns);
+        self.tally.add(Counted::Unstamped, u64::from(!by_kernel));
+        let loop_reference = self.policy.loop_reference(from.ip());
+        self.pending.push(PendingReply { place, request, received: counter, loop_reference });
+    }
+
+    /// A refusal now and then; silence otherwise.
+    fn refuse(&mut self, place: usize, request: &ServedRequest, (code, counted): (KissCode, Counted)) {
+        if self.policy.kiss && self.one_in(KISS_SHARE) {
+            self.tally.add(counted, 1);
+            self.batch.answer(place, &ReplyTemplate::kiss(code, request));
+        }
+    }
+
+    /// True once in this number of times, at random (xorshift64, Marsaglia 2003).
+    fn one_in(&mut self, number: u64) -> bool {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random.is_multiple_of(number.max(1))
+    }
+
+    /// Writes the replies of the batch. The time of leaving is read last of all.
+    fn reply(&mut self, snapshot: Option<&Snapshot>) {
+        let transmit = self.arrivals.now();
+        self.sent_at = transmit;
+        let options = &self.policy.face;
+        let earliest = self.pending.iter().fold(transmit, |earliest, pending| {
+            if earliest.is_after(pending.received) { pending.received } else { earliest }
+        });
+        let face = match snapshot {
+            Some(snapshot) => ServedFace::of(snapshot, [earliest, transmit], options),
+            None => ServedFace::unserved(Unserved::NoPage, options),
+        };
+        let counted = match (face.standing, self.policy.unsynchronised) {
+            (Ok(_), _) => Counted::Answered,
+            (Err(_), WhenUnsynchronised::Reply) => Counted::Unsynchronised,
+            (Err(_), WhenUnsynchronised::Silence) => Counted::Silent,
+        };
+        self.tally.add(counted, self.pending.len() as u64);
+        if face.standing.is_err() {
+            self.clock.renew();
+        }
+        if counted == Counted::Silent {
+            return;
+        }
+        let stamp = |counter| {
+            snapshot.and_then(|snapshot| face::timestamp(snapshot, counter, options.smear)).unwrap_or(NtpTimestamp::MISSING)
+        };
+        let leaving = stamp(transmit);
+        for pending in &self.pending {
+            let received = if pending.received.is_after(transmit) { transmit } else { pending.received };
+            let reply = written(&face, pending, [stamp(received), leaving]);
+            self.batch.answer(pending.place, &reply);
+        }
+    }
+}
+
+/// The bytes of one reply.
+fn written(face: &ServedFace, pending: &PendingReply, [receive, transmit]: [NtpTimestamp; 2]) -> [u8; HEADER_BYTES] {
+    let mut reply = face.template.reply(&pending.request, receive, transmit);
+    if let (Some(reference), Ok(_)) = (pending.loop_reference, face.standing) {
+        reply[12..16].copy_from_slice(&reference.to_be_bytes());
+    }
+    reply
+}
+
+/// The request in a packet, or how it is counted that there is none.
+fn decode(packet: &ArrivedPacket<'_>) -> Result<ServedRequest, Counted> {
+    let (ip, port) = (packet.from.ip(), packet.from.port());
+    if packet.is_truncated {
+        return Err(Counted::TooLong);
+    }
+    if port == 0 || ip.is_unspecified() || ip.is_multicast() {
+        return Err(Counted::Unreachable);
+    }
+    ServedRequest::decode(packet.bytes, port).map_err(|reason| match reason {
+        NotServed::Truncated => Counted::Truncated,
+        NotServed::TooLong => Counted::TooLong,
+        NotServed::Version => Counted::Version,
+        NotServed::Mode => Counted::NotRequest,
+    })
+}

@@ -1,0 +1,16 @@
+//! What both daemons have in common: how a configuration file is read, the values that options of a daemon have, the
+//! small servers for control and metrics, and the text of metrics.
+//!
+//! Nothing here knows what a daemon does. A daemon brings its options (`ffclock_units::options!`) and answers of its
+//! own ([`Answering`]).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod config;
+mod values;
+
+pub use config::{ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, Value, excerpt, read_bounded};
+#[doc(hidden)]
+pub use ffclock_units::OptionValue;
+pub use toml::de::{DeTable, DeValue};
+pub use values::{FilePath, LoopbackAddress, Switchable, Unrecognised};
