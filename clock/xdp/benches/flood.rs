@@ -142,7 +142,7 @@ fn measure(client: &Client) {
     let entered = client.command().args(["unshare", "--mount", "sh", "-c", &format!("mount -t sysfs sysfs /sys; {}", threaded("client0"))]).status();
     assert!(entered.is_ok_and(|status| status.success()), "threaded NAPI");
     pin("client0", 0);
-    let limit = Some(RequestLimit { interval: Span::from_nanos(1), burst: 1_000_000 });
+    let limit = Some(RequestLimit { interval: Span::from_nanos(1), burst: 1_000_000, leak: 0 });
     let limited = Rules { limit, ..Rules::default() };
     for (rules, name, goal) in [
         (Rules::default(), "no limit", Some(GOAL_US)),

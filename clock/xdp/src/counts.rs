@@ -5,6 +5,12 @@
 pub enum FastOutcome {
     /// Answered in the driver.
     Replied,
+    /// Answered in the driver although its address asks too often.
+    Leaked,
+    /// Refused in the driver: its address asks too often.
+    KissRate,
+    /// Refused in the driver: its network is denied.
+    KissDeny,
     /// Dropped: its address asks too often.
     Limited,
     /// Dropped: its network is denied.
@@ -31,8 +37,11 @@ pub enum FastOutcome {
 
 impl FastOutcome {
     /// All of them, in their order.
-    pub const ALL: [FastOutcome; 12] = [
+    pub const ALL: [FastOutcome; 15] = [
         FastOutcome::Replied,
+        FastOutcome::Leaked,
+        FastOutcome::KissRate,
+        FastOutcome::KissDeny,
         FastOutcome::Limited,
         FastOutcome::Denied,
         FastOutcome::PassedAddress,
@@ -50,6 +59,9 @@ impl FastOutcome {
     pub const fn name(self) -> &'static str {
         match self {
             FastOutcome::Replied => "replied",
+            FastOutcome::Leaked => "leaked",
+            FastOutcome::KissRate => "kiss_rate",
+            FastOutcome::KissDeny => "kiss_deny",
             FastOutcome::Limited => "limited",
             FastOutcome::Denied => "denied",
             FastOutcome::PassedAddress => "passed_address",
@@ -112,8 +124,7 @@ mod tests {
             counts.add(outcome, packets);
         }
         let all: u64 = counts.iter().map(|(_, packets)| packets).sum();
-        let others = [FastOutcome::Replied, FastOutcome::Limited, FastOutcome::Denied].map(|one| counts.of(one));
-        assert_eq!(counts.passed(), all - others.iter().sum::<u64>());
-        assert_eq!(others, [1, 2, 3]);
+        let others: u64 = FastOutcome::ALL.iter().take(6).map(|one| counts.of(*one)).sum();
+        assert_eq!((counts.passed(), others), (all - others, 21));
     }
 }

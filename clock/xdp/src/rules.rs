@@ -15,7 +15,8 @@ pub enum Verdict {
     Drop,
 }
 
-/// A network and what becomes of its requests. The longest prefix that holds an address decides.
+/// A network and what becomes of its requests. The longest prefix that holds an address decides;
+/// an address of IPv4 is held by networks of its mapped address (RFC 4291, section 2.5.5.2) too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkRule {
     /// An address of the network.
@@ -33,6 +34,8 @@ pub struct RequestLimit {
     pub interval: Span,
     /// How many may come at once.
     pub burst: u32,
+    /// One of this number of requests beyond the limit is answered nevertheless; 0: none.
+    pub leak: u32,
 }
 
 /// Who is answered in the driver.
@@ -44,28 +47,23 @@ pub struct Rules {
     pub networks: Vec<NetworkRule>,
     /// How often an address is answered; `None`: as often as it asks.
     pub limit: Option<RequestLimit>,
+    /// One of this number of requests without an answer gets a refusal (RATE, DENY); 0: none.
+    pub kiss: u32,
     /// Whether a request that may ask for the interleaved mode (RFC 9769) is left to the sockets.
     pub leaves_interleaved: bool,
 }
 
 #[cfg(feature = "ebpf")]
 impl Rules {
-    /// The most that fit into the driver's list, with room for the rule about IPv4.
+    /// The most that fit into the driver's list, with room for a reload.
     pub(crate) const NETWORKS_MAX: usize = 16_000;
 
-    /// The networks as the driver looks them up: addresses of IPv4 are mapped into IPv6, and where there is any
-    /// network there is one for all of IPv4, so that a network of IPv6 never decides about IPv4.
-    pub(crate) fn mapped_networks(&self) -> Vec<(u32, [u8; 16], Verdict)> {
-        if self.networks.is_empty() {
-            return Vec::new();
-        }
-        let all_v4 = (96, mapped(IpAddr::from([0, 0, 0, 0])), self.otherwise);
-        let listed = self.networks.iter().map(|network| {
+    /// The networks as the driver looks them up: addresses of IPv4 are mapped into IPv6.
+    pub(crate) fn mapped_networks(&self) -> impl Iterator<Item = (u32, [u8; 16], Verdict)> {
+        self.networks.iter().map(|network| {
             let prefix = u32::from(network.prefix) + if network.address.is_ipv4() { 96 } else { 0 };
             (prefix, masked(mapped(network.address), prefix), network.verdict)
-        });
-        // What is listed later takes the place of what is the same network.
-        core::iter::once(all_v4).chain(listed).collect()
+        })
     }
 }
 
@@ -100,14 +98,12 @@ mod tests {
         let rules = Rules { networks, ..Rules::default() };
         let mapped = |address: &str| mapped(address.parse().unwrap());
         assert_eq!(
-            rules.mapped_networks(),
+            rules.mapped_networks().collect::<Vec<_>>(),
             [
-                (96, mapped("0.0.0.0"), Verdict::Answer),
                 (120, mapped("192.0.2.0"), Verdict::Drop),
                 (32, mapped("2001:db8::"), Verdict::Pass),
                 (0, [0; 16], Verdict::Drop),
             ]
         );
-        assert!(Rules::default().mapped_networks().is_empty());
     }
 }

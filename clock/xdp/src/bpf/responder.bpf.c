@@ -66,6 +66,8 @@ struct rules {
 	u32 has_networks;
 	u32 passes_interleaved;
 	u32 line; // which line holds
+	u32 leak; // one of this number of requests beyond the limit is answered; 0: none
+	u32 kiss; // one of this number of requests without an answer gets a refusal; 0: none
 };
 
 struct {
@@ -119,6 +121,9 @@ struct {
 // Outcomes for packets to the served port, in the order of Outcome in ../counts.rs.
 enum outcome {
 	REPLIED,
+	LEAKED,
+	KISS_RATE,
+	KISS_DENY,
 	LIMITED,
 	DENIED,
 	PASSED_ADDRESS,
@@ -198,7 +203,8 @@ static __always_inline int ends_with(struct ntp *ntp, void *end)
 	if (behind > end)
 		return 0;
 	barrier_var(behind);
-	return behind == end;
+	// An equality of pointers would take CAP_PERFMON.
+	return !(behind + 1 <= end);
 }
 
 // What a reply is made from.
@@ -250,7 +256,7 @@ static __always_inline u32 read_line(const struct rules *rule, u64 *now, struct 
 	return 0;
 }
 
-// 0 where the address may be answered now, or the outcome. A bucket that two processors fill at the same time lets one
+// 0 where the address is within its limit, or the outcome. A bucket that two processors fill at the same time lets one
 // request more through, at most.
 static __always_inline u32 limit(const struct rules *rule, u64 key, u64 now)
 {
@@ -308,6 +314,24 @@ static __always_inline u64 fill(struct ntp *ntp, const struct reply *reply)
 	return sum_of((const u32 *)ntp, sizeof(*ntp) / 4);
 }
 
+// Fills a refusal (RFC 5905, section 7.4), and returns the sum over it. It discloses no time: its times are the
+// request's own.
+static __always_inline u64 fill_refusal(struct ntp *ntp, u32 code)
+{
+	ntp->head = (ntp->head & bpf_htonl(0x3800ff00)) | bpf_htonl(0xc4000000);
+	ntp->root_delay = ntp->root_dispersion = 0;
+	ntp->reference_id = code;
+	ntp->reference_time[0] = ntp->reference_time[1] = 0;
+	ntp->origin[0] = ntp->receive[0] = ntp->transmit[0];
+	ntp->origin[1] = ntp->receive[1] = ntp->transmit[1];
+	return sum_of((const u32 *)ntp, sizeof(*ntp) / 4);
+}
+
+static __always_inline int one_in(u32 number)
+{
+	return number && bpf_get_prandom_u32() % number == 0;
+}
+
 // What both versions of IP have in common.
 struct request {
 	struct address source;
@@ -340,13 +364,39 @@ static __always_inline int has_good_checksum(const struct udphdr *udp, const str
 	return folded(sum) == 0xffff || udp->check == folded(pseudo);
 }
 
-// Judges the request and makes it the reply, up to the UDP header; 0, or the outcome for which it did not.
+// Whether the frame is to be sent back.
+static __always_inline int is_answer(u32 outcome)
+{
+	return outcome <= KISS_DENY;
+}
+
+// What becomes of a request, by the rules and the line; the reply that it gets from a line.
+static __always_inline u32 decide(const struct rules *rule, const struct request *request, struct reply *reply)
+{
+	u32 outcome = judge(rule, &request->source);
+	u64 now;
+
+	if (outcome == DENIED)
+		return one_in(rule->kiss) ? KISS_DENY : DENIED;
+	if (outcome)
+		return outcome;
+	outcome = read_line(rule, &now, reply);
+	if (outcome)
+		return outcome;
+	if (!limit(rule, request->bucket, now))
+		return REPLIED;
+	if (one_in(rule->leak))
+		return LEAKED;
+	return one_in(rule->kiss) ? KISS_RATE : LIMITED;
+}
+
+// Judges the request, and makes it the reply up to the UDP header where it gets one.
 static __always_inline u32 answer(struct udphdr *udp, struct ntp *ntp, const struct request *request)
 {
 	u32 zero = 0, outcome, first = *(u8 *)ntp, version = first >> 3 & 7;
 	const struct rules *rule = bpf_map_lookup_elem(&rules, &zero);
-	struct reply reply;
-	u64 now, sum;
+	struct reply reply = {};
+	u64 sum = request->pseudo;
 
 	if ((first & 7) != 3 || version < 3 || version > 4)
 		return PASSED_MODE;
@@ -357,22 +407,19 @@ static __always_inline u32 answer(struct udphdr *udp, struct ntp *ntp, const str
 	if (rule->passes_interleaved && (ntp->origin[0] || ntp->origin[1]) &&
 	    (ntp->receive[0] != ntp->transmit[0] || ntp->receive[1] != ntp->transmit[1]))
 		return PASSED_INTERLEAVED;
-	outcome = judge(rule, &request->source);
-	if (outcome)
+	outcome = decide(rule, request, &reply);
+	if (!is_answer(outcome))
 		return outcome;
-	outcome = read_line(rule, &now, &reply);
-	if (outcome)
-		return outcome;
-	outcome = limit(rule, request->bucket, now);
-	if (outcome)
-		return outcome;
-	sum = request->pseudo + fill(ntp, &reply);
+	if (outcome == REPLIED || outcome == LEAKED)
+		sum += fill(ntp, &reply);
+	else
+		sum += fill_refusal(ntp, outcome == KISS_RATE ? bpf_htonl(0x52415445) : bpf_htonl(0x44454e59));
 	udp->check = 0;
 	sum += sum_of((const u32 *)udp, 2);
 	sum = (u16)~folded(sum);
 	// A sum of zero would mean that there is none.
 	udp->check = sum ? sum : 0xffff;
-	return 0;
+	return outcome;
 }
 
 static __always_inline int finished(u32 outcome)
@@ -421,7 +468,7 @@ static __always_inline int answer_v4(struct ethhdr *link, struct iphdr *ip, void
 	// Beside the first halves of IPv6 addresses: there is none in ffff::/16, which is multicast.
 	request.bucket = 0xffffffff00000000ULL | ip->saddr;
 	outcome = answer(udp, ntp, &request);
-	if (outcome)
+	if (!is_answer(outcome))
 		return finished(outcome);
 	ip->saddr = request.target.words[3];
 	ip->daddr = request.source.words[3];
@@ -432,7 +479,7 @@ static __always_inline int answer_v4(struct ethhdr *link, struct iphdr *ip, void
 	ip->check = 0;
 	ip->check = ~folded(sum_of(words, 5));
 	swap_ends(link, udp);
-	return counted(REPLIED, XDP_TX);
+	return counted(outcome, XDP_TX);
 }
 
 static __always_inline int is_odd_source_v6(const struct address *source)
@@ -471,7 +518,7 @@ static __always_inline int answer_v6(struct ethhdr *link, struct ipv6hdr *ip, vo
 		return passed(PASSED_CHECKSUM);
 	request.bucket = (u64)request.source.words[0] << 32 | request.source.words[1];
 	outcome = answer(udp, ntp, &request);
-	if (outcome)
+	if (!is_answer(outcome))
 		return finished(outcome);
 #pragma unroll
 	for (u32 i = 0; i < 4; i++) {
@@ -482,7 +529,7 @@ static __always_inline int answer_v6(struct ethhdr *link, struct ipv6hdr *ip, vo
 	*(u32 *)ip = bpf_htonl(0x60000000);
 	ip->hop_limit = 64;
 	swap_ends(link, udp);
-	return counted(REPLIED, XDP_TX);
+	return counted(outcome, XDP_TX);
 }
 
 struct tag {

@@ -38,11 +38,13 @@ struct RuleWords {
     has_networks: u32,
     passes_interleaved: u32,
     line: u32,
+    leak: u32,
+    kiss: u32,
 }
 
 impl RuleWords {
     fn bytes(self) -> Vec<u8> {
-        let halves = [self.verdict, self.has_networks, self.passes_interleaved, self.line];
+        let halves = [self.verdict, self.has_networks, self.passes_interleaved, self.line, self.leak, self.kiss];
         let long = [self.interval_ns, self.burst_ns].into_iter().flat_map(u64::to_ne_bytes);
         long.chain(halves.into_iter().flat_map(u32::to_ne_bytes)).collect()
     }
@@ -114,6 +116,8 @@ impl Responder {
             has_networks: u32::from(!rules.networks.is_empty()),
             passes_interleaved: u32::from(rules.leaves_interleaved),
             line: self.rules.line,
+            leak: limit.map_or(0, |limit| limit.leak),
+            kiss: rules.kiss,
         };
         self.write_rules()
     }

@@ -378,6 +378,7 @@ fn lists_decide_by_the_longest_prefix() {
         rule("198.51.100.0", 29, Verdict::Answer),
         rule("198.51.100.6", 32, Verdict::Pass),
         rule("::", 0, Verdict::Drop),
+        rule("0.0.0.0", 0, Verdict::Answer),
         rule("2001:db8:7::", 48, Verdict::Answer),
         rule("2001:db8:7:8::", 64, Verdict::Pass),
     ];
@@ -396,6 +397,7 @@ fn lists_decide_by_the_longest_prefix() {
         ("198.51.100.7", replied),
         ("198.51.100.6", left),
         ("2001:db8:6::1", denied),
+        ("203.0.113.10", replied),
         ("2001:db8:7::1", replied),
         ("2001:db8:7:8::1", left),
     ] {
@@ -413,7 +415,7 @@ fn lists_decide_by_the_longest_prefix() {
 
 #[test]
 fn an_address_gets_its_burst_and_then_its_rate_and_others_are_not_concerned() {
-    let limit = Some(RequestLimit { interval: Span::from_millis(100), burst: 5 });
+    let limit = Some(RequestLimit { interval: Span::from_millis(100), burst: 5, leak: 0 });
     let Some(responder) = served(&Rules { limit, ..Rules::default() }) else { return };
     let replied = |frame: &Frame, times: usize| {
         let bytes = frame.bytes();
@@ -432,7 +434,7 @@ fn an_address_gets_its_burst_and_then_its_rate_and_others_are_not_concerned() {
 
 #[test]
 fn a_flood_of_addresses_takes_no_more_room_and_locks_no_one_out() {
-    let limit = Some(RequestLimit { interval: Span::from_millis(500), burst: 2 });
+    let limit = Some(RequestLimit { interval: Span::from_millis(500), burst: 2, leak: 0 });
     let Some(mut responder) = served(&Rules { limit, ..Rules::default() }) else { return };
     let honest = Frame::v4(request()).bytes();
     assert_eq!(run(&responder, &honest).0, XDP_TX);
@@ -447,6 +449,33 @@ fn a_flood_of_addresses_takes_no_more_room_and_locks_no_one_out() {
     sleep(Duration::from_millis(500));
     renew(&mut responder);
     assert_eq!(run(&responder, &honest).0, XDP_TX);
+}
+
+#[test]
+fn beyond_the_limit_a_share_is_answered_and_a_share_refused() {
+    let limit = Some(RequestLimit { interval: Span::from_secs(60), burst: 1, leak: 4 });
+    let denied = NetworkRule { address: "2001:db8:7::".parse().unwrap(), prefix: 48, verdict: Verdict::Drop };
+    let Some(responder) = served(&Rules { limit, kiss: 2, networks: vec![denied], ..Rules::default() }) else { return };
+    for (frame, place, code) in [(Frame::v4(request()), 42, *b"RATE"), (Frame::v6(request()), 62, *b"DENY")] {
+        let bytes = frame.bytes();
+        let replies: Vec<Vec<u8>> =
+            (0..400).map(|_| run(&responder, &bytes)).filter(|(action, _)| *action == XDP_TX).map(|(_, reply)| reply).collect();
+        let is_refusal = |reply: &&Vec<u8>| Packet::decode(&reply[place..]).unwrap().stratum == 0;
+        let refusals: Vec<&Vec<u8>> = replies.iter().filter(is_refusal).collect();
+        assert!((100..300).contains(&refusals.len()), "{}", refusals.len());
+        let reply = refusals[0];
+        let check = pseudo(frame.source.0, frame.target.0, 56) + sum(&reply[place - 8..]);
+        assert_eq!(folded(check), 0xffff);
+        let times = [[0; 8], TRANSMIT.to_be_bytes(), TRANSMIT.to_be_bytes(), TRANSMIT.to_be_bytes()].concat();
+        let expected = [[0xe4, 0, 6, 0].as_slice(), &[0; 8], &code, &times].concat();
+        assert_eq!(reply[place..], expected, "RFC 5905, section 7.4: leap 3, stratum 0, the code, no time");
+    }
+    let counts = responder.counts().unwrap();
+    let of = |outcome| counts.of(outcome);
+    assert_eq!(of(FastOutcome::Replied), 1);
+    assert!((60..140).contains(&of(FastOutcome::Leaked)), "{counts:?}");
+    assert_eq!(of(FastOutcome::Leaked) + of(FastOutcome::KissRate) + of(FastOutcome::Limited), 399);
+    assert_eq!(of(FastOutcome::KissDeny) + of(FastOutcome::Denied), 400);
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn odd_requests_reach_the_socket_and_all_do_when_the_path_is_gone() {
 #[test]
 fn a_limit_holds_on_the_wire() {
     on_two_hosts("a_limit_holds_on_the_wire", |host| {
-        let limit = Some(RequestLimit { interval: Span::from_secs(60), burst: 8 });
+        let limit = Some(RequestLimit { interval: Span::from_secs(60), burst: 8, leak: 0 });
         let mut path = serving(XdpHook::Native, &Rules { limit, ..Rules::default() });
         assert_eq!(while_renewing(&mut path, || client(&host, "hundred")), "8");
         assert_eq!(path.counts().unwrap().of(FastOutcome::Limited), 92);
