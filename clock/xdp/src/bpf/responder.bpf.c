@@ -184,15 +184,16 @@ static __always_inline u16 folded(u64 sum)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-static __always_inline u64 sum_of(const u32 *words, u32 count)
-{
-	u64 sum = 0;
-
-#pragma unroll
-	for (u32 i = 0; i < count; i++)
-		sum += words[i];
-	return sum;
-}
+// The sum over this number of words, a constant. As a macro, so that no loop is left: the verifier wants CAP_PERFMON
+// for a pointer that a loop moves.
+#define SUM_OF(place, count)                                       \
+	({                                                         \
+		const u32 *words_ = (const u32 *)(place);          \
+		u64 sum_ = 0;                                      \
+		_Pragma("unroll") for (u32 i = 0; i < (count); i++) \
+			sum_ += words_[i];                         \
+		sum_;                                              \
+	})
 
 // Whether the frame ends where the header does. The verifier learns what may be read from "not beyond the end" alone,
 // so the compiler must not make one comparison of the two.
@@ -311,7 +312,7 @@ static __always_inline u64 fill(struct ntp *ntp, const struct reply *reply)
 	ntp->origin[1] = ntp->transmit[1];
 	ntp->receive[0] = ntp->transmit[0] = time[0];
 	ntp->receive[1] = ntp->transmit[1] = time[1];
-	return sum_of((const u32 *)ntp, sizeof(*ntp) / 4);
+	return SUM_OF(ntp, 12);
 }
 
 // Fills a refusal (RFC 5905, section 7.4), and returns the sum over it. It discloses no time: its times are the
@@ -324,7 +325,7 @@ static __always_inline u64 fill_refusal(struct ntp *ntp, u32 code)
 	ntp->reference_time[0] = ntp->reference_time[1] = 0;
 	ntp->origin[0] = ntp->receive[0] = ntp->transmit[0];
 	ntp->origin[1] = ntp->receive[1] = ntp->transmit[1];
-	return sum_of((const u32 *)ntp, sizeof(*ntp) / 4);
+	return SUM_OF(ntp, 12);
 }
 
 static __always_inline int one_in(u32 number)
@@ -359,7 +360,7 @@ static __always_inline void swap_ends(struct ethhdr *link, struct udphdr *udp)
 // our own host's (veth), it is the sum over the pseudo header alone.
 static __always_inline int has_good_checksum(const struct udphdr *udp, const struct ntp *ntp, u64 pseudo)
 {
-	u64 sum = pseudo + sum_of((const u32 *)udp, 2) + sum_of((const u32 *)ntp, sizeof(*ntp) / 4);
+	u64 sum = pseudo + SUM_OF(udp, 2) + SUM_OF(ntp, 12);
 
 	return folded(sum) == 0xffff || udp->check == folded(pseudo);
 }
@@ -415,7 +416,7 @@ static __always_inline u32 answer(struct udphdr *udp, struct ntp *ntp, const str
 	else
 		sum += fill_refusal(ntp, outcome == KISS_RATE ? bpf_htonl(0x52415445) : bpf_htonl(0x44454e59));
 	udp->check = 0;
-	sum += sum_of((const u32 *)udp, 2);
+	sum += SUM_OF(udp, 2);
 	sum = (u16)~folded(sum);
 	// A sum of zero would mean that there is none.
 	udp->check = sum ? sum : 0xffff;
@@ -444,8 +445,8 @@ static __always_inline int answer_v4(struct ethhdr *link, struct iphdr *ip, void
 {
 	struct udphdr *udp = (struct udphdr *)(ip + 1);
 	struct ntp *ntp = (struct ntp *)(udp + 1);
-	u32 *words = (u32 *)ip, outcome;
 	struct request request = {};
+	u32 outcome;
 
 	if ((void *)ntp > end || *(u8 *)ip != 0x45 || ip->protocol != IPPROTO_UDP || udp->dest != port)
 		return XDP_PASS;
@@ -463,7 +464,7 @@ static __always_inline int answer_v4(struct ethhdr *link, struct iphdr *ip, void
 	if (is_odd_source_v4(ip->saddr) || ip->saddr == ip->daddr)
 		return passed(PASSED_SOURCE);
 	request.pseudo = (u64)ip->saddr + ip->daddr + bpf_htonl(IPPROTO_UDP << 16 | UDP_BYTES);
-	if (folded(sum_of(words, 5)) != 0xffff || (udp->check && !has_good_checksum(udp, ntp, request.pseudo)))
+	if (folded(SUM_OF(ip, 5)) != 0xffff || (udp->check && !has_good_checksum(udp, ntp, request.pseudo)))
 		return passed(PASSED_CHECKSUM);
 	// Beside the first halves of IPv6 addresses: there is none in ffff::/16, which is multicast.
 	request.bucket = 0xffffffff00000000ULL | ip->saddr;
@@ -477,7 +478,7 @@ static __always_inline int answer_v4(struct ethhdr *link, struct iphdr *ip, void
 	ip->frag_off = bpf_htons(0x4000);
 	ip->ttl = 64;
 	ip->check = 0;
-	ip->check = ~folded(sum_of(words, 5));
+	ip->check = ~folded(SUM_OF(ip, 5));
 	swap_ends(link, udp);
 	return counted(outcome, XDP_TX);
 }
@@ -512,7 +513,7 @@ static __always_inline int answer_v6(struct ethhdr *link, struct ipv6hdr *ip, vo
 		return passed(PASSED_FORM);
 	if (is_odd_source_v6(&request.source))
 		return passed(PASSED_SOURCE);
-	request.pseudo = sum_of(addresses, 8) + bpf_htonl(IPPROTO_UDP << 16 | UDP_BYTES);
+	request.pseudo = SUM_OF(addresses, 8) + bpf_htonl(IPPROTO_UDP << 16 | UDP_BYTES);
 	// IPv6 has no packets without a checksum (RFC 8200, section 8.1).
 	if (!udp->check || !has_good_checksum(udp, ntp, request.pseudo))
 		return passed(PASSED_CHECKSUM);
