@@ -7,7 +7,8 @@
 //! A thread for each address and each of `threads` takes requests by the batch ([`worker`]), from a socket of its own.
 //! What a reply says is a pure function of the publication ([`face`]) and of the request (`ffclock_wire::ServedRequest`
 //! and `ReplyTemplate`). Who is answered is decided by networks ([`access`]) and by a rate limit in memory of a fixed
-//! size ([`limit`]). docs/serve.md is for operators.
+//! size ([`limit`]). Where the operator names a device, its driver answers plain requests before the sockets see them
+//! ([`fast_path`]). docs/serve.md is for operators.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -16,6 +17,7 @@ pub mod arguments;
 pub mod arrivals;
 pub mod config;
 pub mod face;
+pub mod fast_path;
 pub mod following;
 pub mod limit;
 pub mod options;

@@ -2,6 +2,7 @@
 
 use crate::access::AccessList;
 use crate::face::FaceOptions;
+use crate::fast_path::{self, AttachedFastPath, FastPathBoard, FastPathParts};
 use crate::following::{self, Following, reference_of};
 use crate::limit::LimitOptions;
 use crate::options::ServeConfig;
@@ -45,9 +46,10 @@ const LOOK: Span = Span::from_secs(1);
 pub fn run(config: ServeConfig, again: &dyn Fn() -> Result<ServeConfig, String>) -> Result<(), ServeError> {
     let mut signals = Signals::install().map_err(about("signals"))?;
     let sockets = open_sockets(&config)?;
+    let attached = attach_fast_path(&config, &sockets);
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
-    let server = Server::start(&config, sockets)?;
+    let server = Server::start(&config, sockets, attached)?;
     notify_manager(Notice::Ready);
     loop {
         poll(&mut [Interest::readable(signals.as_fd())], Some(ffclock_sys::mono_now() + LOOK)).map_err(about("poll"))?;
@@ -90,20 +92,44 @@ fn open_sockets(config: &ServeConfig) -> Result<Vec<ServedSocket>, ServeError> {
     Ok(sockets)
 }
 
+/// The fast path, where it is wanted. Without it the sockets answer alone, and the log and the status say why.
+fn attach_fast_path(
+    config: &ServeConfig,
+    sockets: &[ServedSocket],
+) -> Result<Option<AttachedFastPath>, String> {
+    let attached = fast_path::attach(config, sockets);
+    match &attached {
+        Ok(Some(path)) => tracing::info!(at = path.describe(), "plain requests are answered in the driver"),
+        Ok(None) => {}
+        Err(reason) => tracing::warn!(%reason, "no fast path; the sockets answer alone"),
+    }
+    attached
+}
+
 /// The running threads.
 struct Server {
     board: Arc<PolicyBoard>,
     tallies: Vec<Arc<Tally>>,
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<io::Result<()>>>,
+    fast_path: Arc<FastPathBoard>,
+    /// The thread of the fast path, which may end before the others.
+    fast_thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    fn start(config: &ServeConfig, sockets: Vec<ServedSocket>) -> Result<Self, ServeError> {
+    fn start(
+        config: &ServeConfig,
+        sockets: Vec<ServedSocket>,
+        attached: Result<Option<AttachedFastPath>, String>,
+    ) -> Result<Self, ServeError> {
         let board = Arc::new(PolicyBoard::new(policy(config)));
         let stop = Arc::new(AtomicBool::new(false));
         let table_bytes = ((config.rate_memory as usize) << 20) / sockets.len().max(1);
-        let mut server = Server { board, tallies: Vec::new(), stop, workers: Vec::new() };
+        let described = attached.as_ref().map(|path| path.as_ref().map(AttachedFastPath::describe));
+        let fast_path = Arc::new(FastPathBoard::new(&described.map_err(Clone::clone)));
+        let mut server =
+            Server { board, tallies: Vec::new(), stop, workers: Vec::new(), fast_path, fast_thread: None };
         for (number, socket) in sockets.into_iter().enumerate() {
             let tally = Arc::new(Tally::default());
             server.tallies.push(Arc::clone(&tally));
@@ -113,6 +139,15 @@ impl Server {
             let stop = Arc::clone(&server.stop);
             let thread = thread::Builder::new().name(format!("serve-{number}"));
             server.workers.push(thread.spawn(move || worker.run(&stop)).map_err(about("a thread"))?);
+        }
+        if let Ok(Some(attached)) = attached {
+            let parts = FastPathParts {
+                page: config.page.as_path(),
+                board: Arc::clone(&server.board),
+                report: Arc::clone(&server.fast_path),
+                stop: Arc::clone(&server.stop),
+            };
+            server.fast_thread = Some(fast_path::start(attached, config, parts).map_err(about("a thread"))?);
         }
         if let Some(control) = config.daemon.value() {
             follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop)).map_err(about("a thread"))?;
@@ -128,6 +163,11 @@ impl Server {
     fn stop(self) -> Result<(), ServeError> {
         notify_manager(Notice::Stopping);
         self.stop.store(true, Ordering::Relaxed);
+        // The program leaves the device with its thread.
+        let fast_thread_ended = self.fast_thread.is_none_or(|thread| thread.join().is_ok());
+        if !fast_thread_ended {
+            tracing::error!("the thread of the fast path panicked");
+        }
         for worker in self.workers {
             let ended = worker.join().unwrap_or_else(|_| Err(io::Error::other("it panicked")));
             ended.map_err(about("a thread that serves"))?;
@@ -160,7 +200,7 @@ fn notify_manager(notice: Notice<'_>) {
 }
 
 /// The policy of a configuration, of a server that does not know yet whom it follows.
-fn policy(config: &ServeConfig) -> Policy {
+pub(crate) fn policy(config: &ServeConfig) -> Policy {
     Policy {
         face: FaceOptions {
             bound: config.bound,

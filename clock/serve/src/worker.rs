@@ -24,7 +24,7 @@ use std::time::Duration;
 /// How long a thread waits for a request before it looks whether it is to end.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// One of this number of requests without an answer gets a refusal.
-const KISS_SHARE: u64 = 16;
+pub(crate) const KISS_SHARE: u64 = 16;
 
 /// A request that gets an answer, until the batch is complete.
 #[derive(Clone, Copy)]
