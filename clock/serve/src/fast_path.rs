@@ -18,18 +18,19 @@ use ffclock_counter::CounterId;
 use ffclock_sys::{ServedSocket, addresses_of, device_index};
 use ffclock_units::{Counter, Span};
 use ffclock_wire::Packet;
-use ffclock_xdp::{BootPair, FastPath, FastPathError, FastPathPlace, LineMaker, NoLine};
-pub use report::{FastPathBoard, FastPathReport};
+use ffclock_xdp::{BootPair, FastOutcome, FastPath, FastPathError, FastPathPlace, LineMaker, NoLine};
+use ffclock_control::serve::FastPathReport;
+use report::FastPathBoard;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// A line is served for this number of renewals, so that one which comes late does no harm.
-const RENEWALS: i64 = 4;
+const RENEWALS: i128 = 4;
 /// How often counts are read, and addresses looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -42,12 +43,18 @@ pub struct AttachedFastPath {
     listen: Vec<SocketAddr>,
 }
 
-/// Attaches the program where the configuration names a device.
-///
-/// # Errors
-/// It cannot be had, for this reason.
-pub fn attach(config: &ServeConfig, sockets: &[ServedSocket]) -> Result<Option<AttachedFastPath>, String> {
-    let Some(device) = config.xdp.name() else { return Ok(None) };
+/// Attaches the program where the configuration names a device. Where it cannot be had, the reason is logged, and the
+/// sockets answer alone.
+pub fn attach(config: &ServeConfig, sockets: &[ServedSocket]) -> Option<Result<AttachedFastPath, String>> {
+    let attached = attach_to(config.xdp.name()?, config, sockets);
+    match &attached {
+        Ok(path) => tracing::info!(at = path.describe(), "plain requests are answered in the driver"),
+        Err(reason) => tracing::warn!(%reason, "no fast path; the sockets answer alone"),
+    }
+    Some(attached)
+}
+
+fn attach_to(device: &str, config: &ServeConfig, sockets: &[ServedSocket]) -> Result<AttachedFastPath, String> {
     let mut listen: Vec<SocketAddr> = sockets.iter().filter_map(|socket| socket.local_address().ok()).collect();
     listen.sort_unstable();
     listen.dedup();
@@ -67,7 +74,7 @@ pub fn attach(config: &ServeConfig, sockets: &[ServedSocket]) -> Result<Option<A
     };
     let path = FastPath::open(&place).map_err(|error| error.to_string())?;
     listen.retain(|address| address.port() == port);
-    Ok(Some(AttachedFastPath { path, device: device.to_owned(), index: device_index(device), listen }))
+    Ok(AttachedFastPath { path, device: device.to_owned(), index: device_index(device), listen })
 }
 
 impl AttachedFastPath {
@@ -94,37 +101,57 @@ impl AttachedFastPath {
 }
 
 /// What the thread of the fast path is given by the server.
-pub struct FastPathParts<'a> {
+pub struct FastPathParts {
     /// The page.
-    pub page: &'a Path,
+    pub page: PathBuf,
     /// The policies.
     pub board: Arc<PolicyBoard>,
-    /// Where it reports.
-    pub report: Arc<FastPathBoard>,
     /// When set, it ends.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Starts the thread of the fast path.
-///
-/// # Errors
-/// The thread cannot be had.
-pub fn start(attached: AttachedFastPath, config: &ServeConfig, parts: FastPathParts<'_>) -> io::Result<JoinHandle<()>> {
-    let longest = Span::from_units(config.xdp_renewal.units().saturating_mul(RENEWALS.into()));
-    let mut keeper = FastPathKeeper {
-        addresses: Vec::new(),
-        attached,
-        board: parts.board,
-        policy: None,
-        generation: 0,
-        page: parts.page.to_owned(),
-        maker: (CounterId::CPU, LineMaker::new(longest, config.xdp_slew)),
-        fresh: LineMaker::new(longest, config.xdp_slew),
-        report: parts.report,
-    };
-    let renewal = Duration::from_secs_f64(config.xdp_renewal.as_seconds());
-    let stop = parts.stop;
-    thread::Builder::new().name("fast-path".to_owned()).spawn(move || keeper.run(renewal, &stop))
+/// The thread of the fast path, which may end before the server does. Nothing where none is wanted.
+#[derive(Debug, Default)]
+pub struct FastPathThread {
+    report: Option<Arc<FastPathBoard>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FastPathThread {
+    /// Starts it where the program is attached.
+    ///
+    /// # Errors
+    /// The thread cannot be had.
+    pub fn start(
+        attached: Option<Result<AttachedFastPath, String>>,
+        config: &ServeConfig,
+        parts: FastPathParts,
+    ) -> io::Result<Self> {
+        let Some(attached) = attached else { return Ok(FastPathThread::default()) };
+        let described = attached.as_ref().map(AttachedFastPath::describe).map_err(Clone::clone);
+        let report = Arc::new(FastPathBoard::new(described));
+        let mut started = FastPathThread { report: Some(Arc::clone(&report)), thread: None };
+        if let Ok(attached) = attached {
+            let stop = Arc::clone(&parts.stop);
+            let mut keeper = FastPathKeeper::new(attached, config, (parts, report));
+            let renewal = Duration::from_secs_f64(config.xdp_renewal.as_seconds());
+            let thread = thread::Builder::new().name("fast-path".to_owned());
+            started.thread = Some(thread.spawn(move || keeper.run(renewal, &stop))?);
+        }
+        Ok(started)
+    }
+
+    /// What is known of it; `None` where none is wanted.
+    pub fn report(&self) -> Option<FastPathReport> {
+        self.report.as_ref().map(|report| report.read())
+    }
+
+    /// Waits for its end, with which the program leaves the device.
+    pub fn end(self) {
+        if self.thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of the fast path panicked");
+        }
+    }
 }
 
 /// Keeps the program up to date.
@@ -143,6 +170,26 @@ struct FastPathKeeper {
 }
 
 impl FastPathKeeper {
+    fn new(
+        attached: AttachedFastPath,
+        config: &ServeConfig,
+        (parts, report): (FastPathParts, Arc<FastPathBoard>),
+    ) -> Self {
+        let longest = Span::from_units(config.xdp_renewal.units().saturating_mul(RENEWALS));
+        let fresh = LineMaker::new(longest, config.xdp_slew);
+        FastPathKeeper {
+            attached,
+            addresses: Vec::new(),
+            board: parts.board,
+            policy: None,
+            generation: 0,
+            page: parts.page,
+            maker: (CounterId::CPU, fresh.clone()),
+            fresh,
+            report,
+        }
+    }
+
     fn run(&mut self, renewal: Duration, stop: &AtomicBool) {
         let mut clock = ServedClock::new(&self.page);
         let looks = (LOOK.as_secs_f64() / renewal.as_secs_f64()).ceil().max(1.0) as u32;
@@ -159,8 +206,11 @@ impl FastPathKeeper {
             round = round.wrapping_add(1);
             thread::sleep(renewal);
         }
-        // The last counts, for those who read the status meanwhile.
-        let _ = self.look();
+        // The program leaves the device with its counts.
+        if let Ok(counts) = self.attached.path.counts() {
+            let replied = counts.of(FastOutcome::Replied);
+            tracing::info!(replied, passed_on = counts.passed(), "the fast path ends");
+        }
     }
 
     /// A new line, or none, by the policy in force.
@@ -215,7 +265,7 @@ impl FastPathKeeper {
             self.attached.path.serve(&addresses).map_err(in_words)?;
             self.addresses = addresses;
         }
-        self.report.counted(self.attached.path.counts().map_err(in_words)?);
+        self.report.counted(&self.attached.path.counts().map_err(in_words)?);
         Ok(())
     }
 }

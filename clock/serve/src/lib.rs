@@ -22,8 +22,8 @@ pub mod following;
 pub mod limit;
 pub mod options;
 pub mod policy;
-mod server;
 pub mod served_clock;
+mod server;
 pub mod tally;
 pub mod worker;
 

@@ -1,19 +1,28 @@
 //! The server as a whole: sockets, threads, and the main thread, which waits for signals and never for packets.
 
 use crate::access::AccessList;
-use crate::face::FaceOptions;
-use crate::fast_path::{self, AttachedFastPath, FastPathBoard, FastPathParts};
+use crate::face::{FaceOptions, ServedClaim, ServedFace, Unserved};
+use crate::fast_path::{self, FastPathParts, FastPathThread};
 use crate::following::{self, Following, reference_of};
 use crate::limit::LimitOptions;
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
-use crate::tally::Tally;
+use crate::served_clock::ServedClock;
+use crate::tally::{Counted, Tally, total};
 use crate::worker::{Worker, WorkerParts};
-use ffclock_counter::CounterId;
-use ffclock_sys::{Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, notify, poll};
-use ffclock_units::Span;
-use ffclock_wire::LogSeconds;
+use ffclock_control::metrics::serve as metrics;
+use ffclock_control::protocol::{Request, parse_request};
+use ffclock_control::serve::{ClaimReport, ServeAnswer, ServeReport};
+use ffclock_counter::{CounterId, try_read};
+use ffclock_service::{Answering, ControlSocket, Exposition, Listener, Rights};
+use ffclock_sys::{
+    Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, mono_now, notify, poll,
+    watchdog_interval,
+};
+use ffclock_units::{Moment, Mono, Span};
+use ffclock_wire::{LeapIndicator, LogSeconds};
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,21 +55,85 @@ const LOOK: Span = Span::from_secs(1);
 pub fn run(config: ServeConfig, again: &dyn Fn() -> Result<ServeConfig, String>) -> Result<(), ServeError> {
     let mut signals = Signals::install().map_err(about("signals"))?;
     let sockets = open_sockets(&config)?;
-    let attached = attach_fast_path(&config, &sockets);
+    let attached = fast_path::attach(&config, &sockets);
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
-    let server = Server::start(&config, sockets, attached)?;
+    let mut server = Server::start(&config, sockets, again)?;
+    server.fast_path = FastPathThread::start(attached, &config, server.fast_path_parts()).map_err(about("a thread"))?;
+    let mut visitors = Visitors::open(&config)?;
     notify_manager(Notice::Ready);
     loop {
-        poll(&mut [Interest::readable(signals.as_fd())], Some(ffclock_sys::mono_now() + LOOK)).map_err(about("poll"))?;
+        visitors.wait(&signals)?;
         while let Some(signal) = signals.take() {
             match signal {
-                Signal::Hangup => server.reload(again),
+                Signal::Hangup => {
+                    // The refusal is in the log; the old configuration stays in force.
+                    let _ = server.reload();
+                }
                 Signal::Terminate | Signal::Interrupt => return server.stop(),
             }
         }
+        visitors.serve(&mut server);
         if server.has_ended() {
             return server.stop();
+        }
+    }
+}
+
+/// Those who ask about the server.
+struct Visitors {
+    control: Option<ControlSocket>,
+    metrics: Option<Listener<TcpListener>>,
+    watchdog: Option<Span>,
+    next_sign: Moment<Mono>,
+}
+
+impl Visitors {
+    fn open(config: &ServeConfig) -> Result<Self, ServeError> {
+        let bind = |path: &Path| {
+            ControlSocket::bind(path, "ffclock-serve").map_err(about(format!("status socket {}", path.display())))
+        };
+        let listen = |address| Listener::for_metrics(address).map_err(about(format!("metrics on {address}")));
+        Ok(Visitors {
+            control: config.control.value().map(|path| bind(path.as_path())).transpose()?,
+            metrics: config.metrics.value().map(|address| listen(address.address())).transpose()?,
+            watchdog: watchdog_interval(),
+            next_sign: mono_now(),
+        })
+    }
+
+    /// Waits for a signal or a visitor, for a second at most.
+    fn wait(&self, signals: &Signals) -> Result<(), ServeError> {
+        let mut interests = vec![Interest::readable(signals.as_fd())];
+        if let Some(control) = &self.control {
+            control.listener().interests(&mut |interest| interests.push(interest));
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.interests(&mut |interest| interests.push(interest));
+        }
+        poll(&mut interests, Some(mono_now() + LOOK)).map_err(about("poll"))?;
+        Ok(())
+    }
+
+    fn serve(&mut self, server: &mut Server<'_>) {
+        let now = mono_now();
+        if let Some(control) = &mut self.control {
+            control.listener_mut().serve(now, server);
+        }
+        if let Some(metrics) = &mut self.metrics {
+            metrics.serve(now, server);
+        }
+        if let Some(every) = self.watchdog.filter(|_| now >= self.next_sign) {
+            self.next_sign = now + every;
+            notify_manager(Notice::Watchdog);
+        }
+        let Some(control) = &mut self.control else { return };
+        if control.is_missed(now) {
+            let path = control.path().to_owned();
+            match ControlSocket::bind(&path, "ffclock-serve") {
+                Ok(again) => self.control = Some(again),
+                Err(error) => tracing::warn!(%error, "the status socket was removed, and cannot be made again"),
+            }
         }
     }
 }
@@ -92,67 +165,65 @@ fn open_sockets(config: &ServeConfig) -> Result<Vec<ServedSocket>, ServeError> {
     Ok(sockets)
 }
 
-/// The fast path, where it is wanted. Without it the sockets answer alone, and the log and the status say why.
-fn attach_fast_path(
-    config: &ServeConfig,
-    sockets: &[ServedSocket],
-) -> Result<Option<AttachedFastPath>, String> {
-    let attached = fast_path::attach(config, sockets);
-    match &attached {
-        Ok(Some(path)) => tracing::info!(at = path.describe(), "plain requests are answered in the driver"),
-        Ok(None) => {}
-        Err(reason) => tracing::warn!(%reason, "no fast path; the sockets answer alone"),
-    }
-    attached
-}
-
-/// The running threads.
-struct Server {
+/// The running threads, and what is known of them.
+struct Server<'a> {
+    again: &'a dyn Fn() -> Result<ServeConfig, String>,
+    started: Moment<Mono>,
+    config: ServeConfig,
+    clock: ServedClock,
+    sockets: Vec<ServedSocket>,
     board: Arc<PolicyBoard>,
     tallies: Vec<Arc<Tally>>,
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<io::Result<()>>>,
-    fast_path: Arc<FastPathBoard>,
-    /// The thread of the fast path, which may end before the others.
-    fast_thread: Option<JoinHandle<()>>,
+    fast_path: FastPathThread,
 }
 
-impl Server {
+impl<'a> Server<'a> {
     fn start(
         config: &ServeConfig,
         sockets: Vec<ServedSocket>,
-        attached: Result<Option<AttachedFastPath>, String>,
+        again: &'a dyn Fn() -> Result<ServeConfig, String>,
     ) -> Result<Self, ServeError> {
-        let board = Arc::new(PolicyBoard::new(policy(config)));
-        let stop = Arc::new(AtomicBool::new(false));
+        let mut server = Server {
+            again,
+            started: mono_now(),
+            config: config.clone(),
+            clock: ServedClock::new(config.page.as_path()),
+            board: Arc::new(PolicyBoard::new(policy(config))),
+            sockets: Vec::new(),
+            tallies: Vec::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            workers: Vec::new(),
+            fast_path: FastPathThread::default(),
+        };
         let table_bytes = ((config.rate_memory as usize) << 20) / sockets.len().max(1);
-        let described = attached.as_ref().map(|path| path.as_ref().map(AttachedFastPath::describe));
-        let fast_path = Arc::new(FastPathBoard::new(&described.map_err(Clone::clone)));
-        let mut server =
-            Server { board, tallies: Vec::new(), stop, workers: Vec::new(), fast_path, fast_thread: None };
-        for (number, socket) in sockets.into_iter().enumerate() {
-            let tally = Arc::new(Tally::default());
-            server.tallies.push(Arc::clone(&tally));
-            let parts =
-                WorkerParts { page: config.page.as_path(), board: Arc::clone(&server.board), tally, table_bytes };
-            let mut worker = Worker::new(socket, parts).map_err(about("a thread"))?;
-            let stop = Arc::clone(&server.stop);
-            let thread = thread::Builder::new().name(format!("serve-{number}"));
-            server.workers.push(thread.spawn(move || worker.run(&stop)).map_err(about("a thread"))?);
-        }
-        if let Ok(Some(attached)) = attached {
-            let parts = FastPathParts {
-                page: config.page.as_path(),
-                board: Arc::clone(&server.board),
-                report: Arc::clone(&server.fast_path),
-                stop: Arc::clone(&server.stop),
-            };
-            server.fast_thread = Some(fast_path::start(attached, config, parts).map_err(about("a thread"))?);
+        for socket in sockets {
+            server.start_worker(socket, table_bytes).map_err(about("a thread that serves"))?;
         }
         if let Some(control) = config.daemon.value() {
-            follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop)).map_err(about("a thread"))?;
+            follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop))
+                .map_err(about("a thread"))?;
         }
         Ok(server)
+    }
+
+    fn start_worker(&mut self, socket: ServedSocket, table_bytes: usize) -> io::Result<()> {
+        let tally = Arc::new(Tally::default());
+        self.tallies.push(Arc::clone(&tally));
+        self.sockets.push(socket.try_clone()?);
+        let page = self.config.page.as_path();
+        let parts = WorkerParts { page, board: Arc::clone(&self.board), tally, table_bytes };
+        let mut worker = Worker::new(socket, parts)?;
+        let stop = Arc::clone(&self.stop);
+        let thread = thread::Builder::new().name(format!("serve-{}", self.workers.len()));
+        self.workers.push(thread.spawn(move || worker.run(&stop))?);
+        Ok(())
+    }
+
+    fn fast_path_parts(&self) -> FastPathParts {
+        let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
+        FastPathParts { page: self.config.page.as_path().to_owned(), board, stop }
     }
 
     /// Whether a thread has ended, which it does by itself only where its socket fails.
@@ -163,11 +234,7 @@ impl Server {
     fn stop(self) -> Result<(), ServeError> {
         notify_manager(Notice::Stopping);
         self.stop.store(true, Ordering::Relaxed);
-        // The program leaves the device with its thread.
-        let fast_thread_ended = self.fast_thread.is_none_or(|thread| thread.join().is_ok());
-        if !fast_thread_ended {
-            tracing::error!("the thread of the fast path panicked");
-        }
+        self.fast_path.end();
         for worker in self.workers {
             let ended = worker.join().unwrap_or_else(|_| Err(io::Error::other("it panicked")));
             ended.map_err(about("a thread that serves"))?;
@@ -175,21 +242,141 @@ impl Server {
         Ok(())
     }
 
-    fn reload(&self, again: &dyn Fn() -> Result<ServeConfig, String>) {
+    /// Reads the configuration again. The threads take it over between two batches.
+    fn reload(&mut self) -> Result<(), String> {
         notify_manager(Notice::Reloading);
-        match again() {
+        let read = (self.again)();
+        match &read {
             Ok(config) => {
                 self.board.change(|present| Policy {
-                    face: FaceOptions { reference_id: present.face.reference_id, ..policy(&config).face },
+                    face: FaceOptions { reference_id: present.face.reference_id, ..policy(config).face },
                     followed: present.followed.clone(),
-                    ..policy(&config)
+                    ..policy(config)
                 });
+                for key in needs_restart(&self.config, config) {
+                    tracing::warn!("`{key}` was changed, which takes a restart");
+                }
                 tracing::info!("the configuration was read again");
             }
             Err(error) => tracing::error!(%error, "the new configuration is refused; the old one stays in force"),
         }
         notify_manager(Notice::Ready);
+        read.map(drop)
     }
+
+    fn report(&mut self) -> ServeReport {
+        let policy = self.board.read();
+        let face = match self.clock.snapshot() {
+            Some(snapshot) => {
+                let now = try_read(snapshot.counter_id()).unwrap_or_default();
+                ServedFace::of(&snapshot, [now, now], &policy.face)
+            }
+            None => ServedFace::unserved(Unserved::NoPage, &policy.face),
+        };
+        if face.standing.is_err() {
+            self.clock.renew();
+        }
+        let mut listen: Vec<String> = self.sockets.iter().filter_map(named).collect();
+        listen.dedup();
+        ServeReport {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime_s: (mono_now() - self.started).as_seconds(),
+            page: self.config.page.to_string(),
+            listen,
+            threads: self.workers.len(),
+            claim: face.standing.ok().map(claim_report),
+            unserved: face.standing.err().map(|reason| reason.words().to_owned()),
+            smear: policy.face.smear.to_string(),
+            kernel_dropped: self.sockets.iter().filter_map(|socket| socket.dropped().ok()).map(u64::from).sum(),
+            fast_path: self.fast_path.report(),
+            counts: Counted::ALL.iter().map(|(what, name)| ((*name).to_owned(), self.total(*what))).collect(),
+        }
+    }
+
+    fn total(&self, what: Counted) -> u64 {
+        total(self.tallies.iter().map(Arc::as_ref), what)
+    }
+}
+
+fn named(socket: &ServedSocket) -> Option<String> {
+    socket.local_address().ok().map(|address| address.to_string())
+}
+
+fn claim_report(claim: ServedClaim) -> ClaimReport {
+    ClaimReport {
+        stratum: claim.stratum,
+        reference_id: format!("{:08x}", claim.reference_id),
+        leap: match claim.leap {
+            LeapIndicator::Insert => "insert",
+            LeapIndicator::Delete => "delete",
+            LeapIndicator::None | LeapIndicator::Unsynchronised => "none",
+        }
+        .to_owned(),
+        root_distance_s: claim.distance.as_seconds(),
+    }
+}
+
+/// The keys that differ and that a reload does not change.
+fn needs_restart(old: &ServeConfig, new: &ServeConfig) -> Vec<&'static str> {
+    let same = [
+        ("page", old.page == new.page),
+        ("daemon", old.daemon == new.daemon),
+        ("listen", old.listen == new.listen),
+        ("threads", old.threads == new.threads),
+        ("rate_memory", old.rate_memory == new.rate_memory),
+        ("xdp", old.xdp == new.xdp),
+        ("xdp_hook", old.xdp_hook == new.xdp_hook),
+        ("xdp_renewal", old.xdp_renewal == new.xdp_renewal),
+        ("xdp_slew", old.xdp_slew == new.xdp_slew),
+        ("xdp_addresses", old.xdp_addresses == new.xdp_addresses),
+        ("control", old.control == new.control),
+        ("metrics", old.metrics == new.metrics),
+    ];
+    same.into_iter().filter(|(_, same)| !same).map(|(key, _)| key).collect()
+}
+
+impl Answering for Server<'_> {
+    fn answer_line(&mut self, line: &[u8], rights: Rights) -> String {
+        let answer = match parse_request(line) {
+            Ok(Request::Status) => ServeAnswer::ServeStatus(Box::new(self.report())),
+            Ok(Request::Reload) if rights == Rights::Look => ServeAnswer::Error {
+                message: "only root and the user that ffclock-serve runs as may ask for a reload".to_owned(),
+            },
+            Ok(Request::Reload) => match self.reload() {
+                Ok(()) => ServeAnswer::Reloaded,
+                Err(message) => ServeAnswer::Error { message },
+            },
+            Err(message) => ServeAnswer::Error { message },
+        };
+        let text = serde_json::to_string(&answer);
+        text.map_or_else(|_| "{\"answer\":\"error\",\"message\":\"no JSON form\"}\n".to_owned(), |text| text + "\n")
+    }
+
+    fn metrics(&mut self) -> String {
+        exposition(&self.report())
+    }
+}
+
+/// The metrics of a report.
+fn exposition(report: &ServeReport) -> String {
+    let mut text = Exposition::default();
+    text.value(&metrics::SYNCHRONISED, Some(f64::from(report.claim.is_some())));
+    text.value(&metrics::ROOT_DISTANCE, report.claim.as_ref().map(|claim| claim.root_distance_s));
+    text.value(&metrics::STRATUM, report.claim.as_ref().map(|claim| f64::from(claim.stratum)));
+    text.describe(&metrics::PACKETS);
+    for (kind, count) in &report.counts {
+        text.labelled(&metrics::PACKETS, ("kind", kind), count);
+    }
+    if let Some(path) = &report.fast_path {
+        text.value(&metrics::FAST_PATH, Some(f64::from(path.attached.is_some())));
+        text.describe(&metrics::FAST_PACKETS);
+        for (kind, count) in &path.counts {
+            text.labelled(&metrics::FAST_PACKETS, ("kind", kind), count);
+        }
+    }
+    text.value(&metrics::KERNEL_DROPPED, Some(report.kernel_dropped as f64));
+    text.value(&metrics::UPTIME, Some(report.uptime_s));
+    text.end()
 }
 
 /// Without a service manager there is nothing to notify, and a failure to notify is no reason to stop.

@@ -3,7 +3,7 @@
 //! Nothing is shared with other threads but the page: the policy is a copy, the rate limit a table of its own, and the
 //! tally has one writer. No request allocates memory.
 
-use crate::arrivals::{ArrivedAt, Arrivals, Left};
+use crate::arrivals::{Arrivals, ArrivedAt, Left};
 use crate::face::{self, ServedFace, Unserved};
 use crate::limit::{LimitTime, RateTable};
 use crate::options::WhenUnsynchronised;
@@ -202,7 +202,9 @@ impl Worker {
             return;
         }
         let stamp = |counter| {
-            snapshot.and_then(|snapshot| face::timestamp(snapshot, counter, options.smear)).unwrap_or(NtpTimestamp::MISSING)
+            snapshot
+                .and_then(|snapshot| face::timestamp(snapshot, counter, options.smear))
+                .unwrap_or(NtpTimestamp::MISSING)
         };
         let leaving = stamp(transmit);
         for pending in &self.pending {

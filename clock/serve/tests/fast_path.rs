@@ -5,6 +5,7 @@
 mod hosts;
 
 use ffclock_client::Clock;
+use ffclock_control::serve::{FastPathReport, ServeAnswer};
 use ffclock_counter::{CounterId, nominal, read_ordered};
 use ffclock_page::{Publication, Writer};
 use ffclock_sys::SharedPage;
@@ -16,7 +17,9 @@ use ffclock_wire::{NtpTimestamp, Packet, Version};
 use ffclock_xdp::FastPathError;
 use hosts::{Client, DEVICE, PORT, SERVER, SERVER_V6, again_as_server, hindrance, role, run};
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -67,6 +70,22 @@ impl Hosts {
         self.directory.join("page")
     }
 
+    fn control(&self) -> PathBuf {
+        self.directory.join("control")
+    }
+
+    /// What the server says of its fast path.
+    fn report(&self) -> FastPathReport {
+        let mut stream = UnixStream::connect(self.control()).unwrap();
+        stream.write_all(b"{\"command\":\"status\"}\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        match serde_json::from_str(&line).unwrap() {
+            ServeAnswer::ServeStatus(report) => report.fast_path.unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn publish(&self, status: Status) {
         let page = SharedPage::create(&self.page()).unwrap();
         Writer::open(page, None).publish(&publication(status));
@@ -76,9 +95,10 @@ impl Hosts {
     fn serve(&self, lines: &str, before: &[&str]) -> RunningServer {
         let path = self.directory.join("serve.toml");
         let text = format!(
-            "page = \"{}\"\ndaemon = \"off\"\ncontrol = \"off\"\n\
+            "page = \"{}\"\ndaemon = \"off\"\ncontrol = \"{}\"\n\
              listen = [\"0.0.0.0:{PORT}\", \"[::]:{PORT}\"]\n{lines}\n",
-            self.page().display()
+            self.page().display(),
+            self.control().display()
         );
         fs::write(&path, text).unwrap();
         let log = self.directory.join("log");
@@ -258,6 +278,10 @@ fn every_reply_of_the_driver_contains_the_truth_and_the_server_has_no_right_left
             assert!(answered > 3800, "{answered} of 4000");
             let status = fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
             assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
+            sleep(Duration::from_millis(600));
+            let report = hosts.report();
+            assert_eq!(report.attached, Some(format!("{DEVICE} ({hook})")));
+            assert!(report.counts["replied"] as usize >= answered - 100, "the driver answers: {report:?}");
             server.end("-TERM");
             assert!(!links().contains("xdp"), "detached");
         }
@@ -312,6 +336,7 @@ fn where_it_cannot_be_had_the_reason_is_logged_and_the_sockets_answer() {
             let server = hosts.serve(lines, before);
             assert!(server.log().contains(reason), "{}", server.log());
             assert_eq!(hosts.stratum(), Some(2), "the sockets answer: {}", server.log());
+            assert!(hosts.report().unavailable.is_some_and(|said| said.contains(reason)));
             server.end("-TERM");
         }
         let rights = ["--bounding-set=-all,+net_bind_service,+net_admin,+bpf", "--inh-caps=-all"];

@@ -13,7 +13,9 @@ mod http;
 mod listener;
 mod values;
 
-pub use config::{ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, Value, excerpt, read_bounded};
+pub use config::{
+    ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, Value, excerpt, read_bounded,
+};
 pub use control_socket::ControlSocket;
 pub use exposition::Exposition;
 #[doc(hidden)]

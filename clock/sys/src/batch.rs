@@ -53,7 +53,9 @@ impl ServedSocket {
         let _ = ffi::set_receive_buffer(fd, WAITING_BYTES);
         match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => ffi::set_option(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?,
-            IpAddr::V6(ip) if ip.is_unspecified() => ffi::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?,
+            IpAddr::V6(ip) if ip.is_unspecified() => {
+                ffi::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?
+            }
             _ => {}
         }
         socket.set_nonblocking(false)?;

@@ -1,10 +1,10 @@
 //! The calls into libc, each behind a safe function. What the kernels do differently is below. Unsafe code is here and
 //! in `mapping.rs`.
 
-#[cfg(target_os = "freebsd")]
-mod freebsd;
 #[cfg(target_os = "linux")]
 mod batch;
+#[cfg(target_os = "freebsd")]
+mod freebsd;
 #[cfg(target_os = "linux")]
 mod linux;
 

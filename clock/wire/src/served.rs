@@ -190,8 +190,7 @@ mod tests {
         let reply = Packet::decode(&ReplyTemplate::new(&server).reply(&request, receive, transmit)).unwrap();
         let poll = LogSeconds::from_exponent(6);
         let origin = request.transmit;
-        let expected =
-            Packet { version: Version::V3, mode: Mode::Server, poll, origin, receive, transmit, ..server };
+        let expected = Packet { version: Version::V3, mode: Mode::Server, poll, origin, receive, transmit, ..server };
         assert_eq!(reply, expected);
     }
 

@@ -13,7 +13,7 @@ mod serving;
 
 use ffclock_units::Span;
 use ffclock_xdp::{FastOutcome, FastPath, RequestLimit, Rules, XdpHook};
-use hosts::{Client, DEVICE, PORT, SERVER, addresses, again_as_server, hindrance, place, role, run};
+use hosts::{Client, DEVICE, PORT, SERVER, SERVER_V6, again_as_server, hindrance, place, role, run};
 use serving::while_renewing;
 use std::fs;
 use std::net::UdpSocket;
@@ -149,7 +149,7 @@ fn measure(client: &Client) {
         (limited, "a limit by address", None),
     ] {
         let mut path = FastPath::open(&place(DEVICE, XdpHook::Native)).expect("the device");
-        path.serve(&addresses()).expect("addresses");
+        path.serve(&[SERVER.into(), SERVER_V6.into()]).expect("addresses");
         path.rule(&rules).expect("rules");
         // A device has a thread only as long as it has a program.
         run("sh", &["-c", &threaded(DEVICE)]);

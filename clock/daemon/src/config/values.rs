@@ -1,8 +1,8 @@
 //! Option values that only the daemon knows, each with its one text form.
 
 use ffclock_counter::Choice;
-pub use ffclock_service::{FilePath, LoopbackAddress, Switchable, Unrecognised};
 use ffclock_service::words;
+pub use ffclock_service::{FilePath, LoopbackAddress, Switchable, Unrecognised};
 use ffclock_units::OptionValue;
 use std::fmt;
 use std::str::FromStr;

@@ -100,8 +100,8 @@ fn truechimer(source: &SourceReport) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::Idle;
     use super::super::Reporter;
+    use super::super::tests::Idle;
     use super::*;
     use ffclock_control::protocol::{ClockReport, VoteReport};
 

@@ -59,11 +59,11 @@ pub(crate) fn receive_batch<const ROOM: usize>(
     let (count, flags) = (BATCH as libc::c_uint, libc::MSG_WAITFORONE);
     // SAFETY: every pointer in the headers points to memory of the stated size that outlives the call and that nothing
     // else uses; there are `count` headers.
-    let received = unsafe {
-        libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count, flags, core::ptr::null_mut())
-    };
+    let received = unsafe { libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count, flags, core::ptr::null_mut()) };
     let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-    for ((header, taken), address) in headers.iter().zip(taken.iter_mut()).zip(memory.addresses.iter_mut()).take(received) {
+    for ((header, taken), address) in
+        headers.iter().zip(taken.iter_mut()).zip(memory.addresses.iter_mut()).take(received)
+    {
         address.set_length(header.msg_hdr.msg_namelen as usize);
         *taken = Taken {
             length: header.msg_len as usize,
@@ -86,7 +86,8 @@ pub(crate) fn send_batch<const ROOM: usize>(
     for (packet, (part, header)) in outgoing.iter().zip(parts.iter_mut().zip(headers.iter_mut())) {
         let (begin, length) = packet.control;
         let bytes = memory.packets[packet.place].get_mut(..packet.length).ok_or(io::ErrorKind::InvalidInput)?;
-        let control = memory.controls[packet.place].0.get_mut(begin..begin + length).ok_or(io::ErrorKind::InvalidInput)?;
+        let control =
+            memory.controls[packet.place].0.get_mut(begin..begin + length).ok_or(io::ErrorKind::InvalidInput)?;
         part.iov_base = bytes.as_mut_ptr().cast();
         part.iov_len = bytes.len();
         let address = &mut memory.addresses[packet.place];

@@ -2,7 +2,7 @@
 
 use ffclock_xdp::{FastPath, FastPathError, FastPathPlace, XdpHook};
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -104,9 +104,4 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
 
 pub(crate) fn place(device: &str, hook: XdpHook) -> FastPathPlace {
     FastPathPlace { device: device.to_owned(), hook, port: PORT, addresses_remembered: 65_536 }
-}
-
-/// The server's addresses.
-pub(crate) fn addresses() -> [IpAddr; 2] {
-    [SERVER.into(), SERVER_V6.into()]
 }

@@ -9,7 +9,7 @@ mod serving;
 use ffclock_units::{Moment, Span};
 use ffclock_wire::{NtpTimestamp, Packet, Version};
 use ffclock_xdp::{FastOutcome, FastPath, FastPathError, RequestLimit, Rules, XdpHook};
-use hosts::{Client, DEVICE, PORT, addresses, again_as_server, hindrance, place, role, run};
+use hosts::{Client, DEVICE, PORT, SERVER, SERVER_V6, again_as_server, hindrance, place, role, run};
 use serving::{true_time, while_renewing};
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, UdpSocket};
@@ -73,15 +73,15 @@ fn exchange(socket: &UdpSocket, number: u64) -> Option<(Packet, Moment<ffclock_u
 fn asks() {
     let Ok(task) = std::env::var("FFCLOCK_XDP_TASK") else { return };
     let said = match task.as_str() {
-        "claims" => addresses().map(hold_claims).iter().sum::<usize>().to_string(),
-        "once" => u8::from(exchange(&asking(addresses()[0]), 1).is_some()).to_string(),
+        "claims" => [SERVER.into(), SERVER_V6.into()].map(hold_claims).iter().sum::<usize>().to_string(),
+        "once" => u8::from(exchange(&asking(SERVER.into()), 1).is_some()).to_string(),
         "hundred" => {
-            let socket = asking(addresses()[0]);
+            let socket = asking(SERVER.into());
             socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
             (0..100).filter(|number| exchange(&socket, *number).is_some()).count().to_string()
         }
         "odd" => {
-            let socket = asking(addresses()[0]);
+            let socket = asking(SERVER.into());
             [52, 12, 68].iter().for_each(|length| drop(socket.send(&vec![0x23; *length])));
             "sent".to_owned()
         }
@@ -109,7 +109,7 @@ fn hold_claims(server: IpAddr) -> usize {
 
 fn serving(hook: XdpHook, rules: &Rules) -> FastPath {
     let mut path = FastPath::open(&place(DEVICE, hook)).unwrap();
-    path.serve(&addresses()).unwrap();
+    path.serve(&[SERVER.into(), SERVER_V6.into()]).unwrap();
     path.rule(rules).unwrap();
     path
 }
@@ -140,7 +140,7 @@ fn every_claim_holds_generic() {
 #[test]
 fn odd_requests_reach_the_socket_and_all_do_when_the_path_is_gone() {
     on_two_hosts("odd_requests_reach_the_socket_and_all_do_when_the_path_is_gone", |host| {
-        let socket = UdpSocket::bind((addresses()[0], PORT)).unwrap();
+        let socket = UdpSocket::bind((SERVER, PORT)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut buffer = [0; 100];
         for hook in [XdpHook::Native, XdpHook::Generic] {
