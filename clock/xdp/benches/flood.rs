@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p ffclock-xdp --features ebpf`, as root. The kernel handles the server's device in a thread of its own
 //! (threaded NAPI), pinned to the last CPU: its CPU time, by the replies that the program counted, is the cost of a
-//! reply with all that the device does for it. Requests come from sockets on the other host, pinned to CPU 0, as is the
-//! thread that handles the replies there. The program's own part is what the kernel's statistics of programs say, in
+//! reply with all that the device does for it. Requests come in bursts of 64 from sockets on the other host
+//! (`flood.py`), pinned to CPU 0, as is the thread that handles the replies there. The program's own part is what the kernel's statistics of programs say, in
 //! rounds apart, because they cost time themselves.
 
 #[path = "../tests/veth/hosts.rs"]
@@ -13,20 +13,21 @@ mod serving;
 
 use ffclock_units::Span;
 use ffclock_xdp::{FastOutcome, FastPath, RequestLimit, Rules, XdpHook};
-use hosts::{Client, DEVICE, PORT, SERVER, SERVER_V6, again_as_server, hindrance, place, role, run};
+use hosts::{Client, DEVICE, SERVER, SERVER_V6, again_as_server, hindrance, place, role, run};
 use serving::while_renewing;
 use std::fs;
-use std::net::UdpSocket;
 use std::process::Child;
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-const SOCKETS: usize = 64;
-const ROUNDS: usize = 5;
+/// What sends the requests.
+const GENERATOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/flood.py");
+/// What takes part goes before other load, which would cost it its caches.
+const NICE: &str = "-10";
 const ROUND: Duration = Duration::from_secs(2);
 /// Requests/s that are offered; 0: as many as there can be.
 const OFFERED: [u64; 3] = [100_000, 300_000, 0];
-/// [us]: RFC-sized requests at five times the rate of the fastest server with sockets.
+/// [us] at flood: a fifth of what a reply costs the fastest server with sockets.
 const GOAL_US: f64 = 0.8;
 const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
@@ -36,7 +37,6 @@ fn main() {
             Some(reason) => println!("SKIP: {reason}"),
             None => print!("{}", again_as_server(&[]).0),
         },
-        Some("client") => flood(),
         Some(_) => match Client::join() {
             Ok(client) => measure(&client),
             Err(error) => println!("SKIP: XDP: {error}"),
@@ -44,37 +44,10 @@ fn main() {
     }
 }
 
-/// Sends requests until it is killed.
-fn flood() {
-    let rate: u64 = std::env::var("FFCLOCK_XDP_RATE").expect("set").parse().expect("a number");
-    let sockets: Vec<UdpSocket> = (0..SOCKETS)
-        .map(|_| {
-            let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
-            socket.connect((SERVER, PORT)).expect("an address");
-            socket
-        })
-        .collect();
-    let mut request = [0; 48];
-    request[0] = 0x23;
-    let begin = Instant::now();
-    for number in 0_u64.. {
-        request[40..48].copy_from_slice(&(number + 1).to_be_bytes());
-        // What the device has no room for is lost.
-        let _ = sockets[number as usize % SOCKETS].send(&request);
-        if rate > 0 && number % 32 == 31 {
-            let due = Duration::from_nanos((number + 1) * 1_000_000_000 / rate);
-            while begin.elapsed() < due {
-                std::hint::spin_loop();
-            }
-        }
-    }
-}
-
 fn start_flood(client: &Client, rate: u64) -> Child {
-    let myself = std::env::current_exe().expect("a path");
     let mut command = client.command();
-    command.args(["taskset", "-c", "0"]).arg(myself).env("FFCLOCK_XDP_RATE", rate.to_string());
-    command.spawn().expect("taskset")
+    command.args(["nice", "-n", NICE, "taskset", "-c", "0", "python3", GENERATOR]).env("FFCLOCK_XDP_RATE", rate.to_string());
+    command.spawn().expect("taskset and Python")
 }
 
 /// The kernel's thread for a device.
@@ -93,7 +66,9 @@ fn threaded(device: &str) -> String {
 }
 
 fn pin(device: &str, cpu: usize) {
-    run("taskset", &["-cp", &cpu.to_string(), &thread_of(device).to_string()]);
+    let thread = thread_of(device).to_string();
+    run("taskset", &["-cp", &cpu.to_string(), &thread]);
+    run("renice", &["-n", NICE, "-p", &thread]);
 }
 
 /// CPU time of a process [ns].
@@ -111,6 +86,11 @@ fn program_statistics() -> (f64, f64) {
     let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
     let both = texts.map(|text| (value(&text, "run_time_ns:"), value(&text, "run_cnt:")));
     both.fold((0.0, 0.0), |most, one| if one.1 > most.1 { one } else { most })
+}
+
+/// Rounds for each figure.
+fn rounds_each() -> usize {
+    if std::env::var_os("FFCLOCK_BENCH_QUICK").is_some() { 2 } else { 5 }
 }
 
 struct Round {
@@ -155,7 +135,7 @@ fn measure(client: &Client) {
         run("sh", &["-c", &threaded(DEVICE)]);
         pin(DEVICE, last);
         for rate in OFFERED {
-            let rounds: Vec<Round> = (0..ROUNDS).map(|_| round(&mut path, client, rate)).collect();
+            let rounds: Vec<Round> = (0..rounds_each()).map(|_| round(&mut path, client, rate)).collect();
             let offered = if rate == 0 { "flood".to_owned() } else { format!("{rate}/s offered") };
             report(&format!("XDP, {name}: CPU per reply, {offered}"), &rounds, goal.filter(|_| rate == 0));
         }
@@ -176,7 +156,7 @@ fn report(name: &str, rounds: &[Round], goal: Option<f64>) {
     let costs: Vec<f64> = rounds.iter().map(|round| round.us_per_reply).collect();
     let (least, most) = (costs.iter().copied().fold(f64::MAX, f64::min), costs.iter().copied().fold(0.0, f64::max));
     let rate = median(rounds.iter().map(|round| round.replies_per_second).collect());
-    let against = format!("{least:.2} to {most:.2} us in {ROUNDS} rounds at {:.0} k replies/s", rate / 1e3);
+    let against = format!("{least:.2} to {most:.2} us in {} rounds at {:.0} k replies/s", rounds.len(), rate / 1e3);
     line(name, (median(costs), "us"), &against, goal);
 }
 

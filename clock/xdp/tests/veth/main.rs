@@ -6,15 +6,21 @@
 mod hosts;
 mod serving;
 
+use ffclock_counter::HostClock;
 use ffclock_units::{Moment, Span};
 use ffclock_wire::{NtpTimestamp, Packet, Version};
 use ffclock_xdp::{FastOutcome, FastPath, FastPathError, RequestLimit, Rules, XdpHook};
 use hosts::{Client, DEVICE, PORT, SERVER, SERVER_V6, again_as_server, hindrance, place, role, run};
-use serving::{true_time, while_renewing};
+use serving::while_renewing;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, UdpSocket};
 use std::process::Stdio;
 use std::time::Duration;
+
+/// The time that the server serves, without an error.
+fn true_time() -> Moment<ffclock_units::Server> {
+    Moment::from_origin(HostClock::MonotonicRaw.read().unwrap().since_origin())
+}
 
 const PATIENCE: Duration = Duration::from_secs(5);
 

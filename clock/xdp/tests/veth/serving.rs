@@ -1,6 +1,6 @@
 //! A server whose time is the kernel's raw clock since 1970, without any error but what the line adds.
 
-use ffclock_counter::{CounterId, HostClock};
+use ffclock_counter::CounterId;
 use ffclock_units::{Bound, Counter, Moment, Rate, Span};
 use ffclock_wire::{LeapIndicator, LogSeconds, Mode, NtpTimestamp, Packet, Version};
 use ffclock_xdp::{BootPair, FastPath, LineMaker};
@@ -10,10 +10,6 @@ use std::time::Duration;
 
 pub(crate) const RENEWAL: Duration = Duration::from_millis(50);
 const LONGEST: Span = Span::from_millis(200);
-
-pub(crate) fn true_time() -> Moment<ffclock_units::Server> {
-    Moment::from_origin(HostClock::MonotonicRaw.read().unwrap().since_origin())
-}
 
 fn reply_at(counter: Counter) -> Option<Packet> {
     let time = NtpTimestamp::from_server(Moment::from_origin(Span::from_nanos(i128::from(counter.raw()))));
