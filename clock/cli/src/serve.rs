@@ -80,8 +80,12 @@ fn render(report: &ServeReport) -> String {
 fn render_fast_path(path: &FastPathReport) -> String {
     let mut shown = match (&path.attached, &path.unavailable, &path.no_line) {
         (Some(place), _, None) => "\n".to_owned() + &field("Driver", &format!("answers at {place}")),
-        (Some(place), _, Some(reason)) => "\n".to_owned() + &field("Driver", &format!("at {place}, but the sockets answer: {reason}")),
-        (None, reason, _) => "\n".to_owned() + &field("Driver", &format!("none: {}", reason.as_deref().unwrap_or("not attached"))),
+        (Some(place), _, Some(reason)) => {
+            "\n".to_owned() + &field("Driver", &format!("at {place}, but the sockets answer: {reason}"))
+        }
+        (None, reason, _) => {
+            "\n".to_owned() + &field("Driver", &format!("none: {}", reason.as_deref().unwrap_or("not attached")))
+        }
     };
     for (name, count) in path.counts.iter().filter(|(name, count)| **count > 0 || name.as_str() == "replied") {
         shown += &format!("{:<20}{count:>14}\n", text::printable(&name.replace('_', " ")));
@@ -145,7 +149,9 @@ mod tests {
              replied                          5\n"
         );
         let waiting = FastPathReport { no_line: Some("begins".into()), ..path };
-        assert!(render_fast_path(&waiting).starts_with("\nDriver   at eth0 (native), but the sockets answer: begins\n"));
+        assert!(
+            render_fast_path(&waiting).starts_with("\nDriver   at eth0 (native), but the sockets answer: begins\n")
+        );
         let none = FastPathReport { unavailable: Some("no device eth9".into()), ..FastPathReport::default() };
         assert_eq!(render_fast_path(&none), "\nDriver   none: no device eth9\n");
         let silent = ServeReport { claim: None, unserved: Some("the page cannot be read".into()), ..report() };

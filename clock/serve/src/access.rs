@@ -116,8 +116,11 @@ impl AccessList {
 
     /// The networks with the bits of their prefixes, and whether each is served: an address of IPv4 is mapped.
     pub(crate) fn networks(&self) -> impl Iterator<Item = (u8, u128, bool)> {
-        let of_level = |level: &Level| level.networks.iter().map(|(bits, is_served)| (*bits, *is_served)).collect::<Vec<_>>();
-        self.levels.iter().flat_map(move |level| of_level(level).into_iter().map(|(bits, served)| (level.length, bits, served)))
+        let of_level =
+            |level: &Level| level.networks.iter().map(|(bits, is_served)| (*bits, *is_served)).collect::<Vec<_>>();
+        self.levels
+            .iter()
+            .flat_map(move |level| of_level(level).into_iter().map(|(bits, served)| (level.length, bits, served)))
     }
 
     /// Whether an address is served that no network holds.

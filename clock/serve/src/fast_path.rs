@@ -2,9 +2,9 @@
 //! sockets' replies have and the rules that the sockets judge by. What the program passes on, and everything while it
 //! has no line, is answered by the sockets as if it were not there.
 //!
-//! It is attached before the rights are given up. A thread of its own then renews the line, follows the policy and the
-//! device's addresses, and reads the counts. Where it cannot be had, or ends, the reason is logged and reported, and the
-//! server goes on without.
+//! It is attached before the rights are given up. A thread of its own then renews the line, follows the policy and
+//! the device's addresses, and reads the counts. Where it cannot be had, or ends, the reason is logged and reported,
+//! and the server goes on without.
 
 mod report;
 mod rules;
@@ -14,12 +14,12 @@ use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
 use crate::served_clock::ServedClock;
 use ffclock_client::Snapshot;
+use ffclock_control::serve::FastPathReport;
 use ffclock_counter::CounterId;
 use ffclock_sys::{ServedSocket, addresses_of, device_index};
 use ffclock_units::{Counter, Span};
 use ffclock_wire::Packet;
 use ffclock_xdp::{BootPair, FastOutcome, FastPath, FastPathError, FastPathPlace, LineMaker, NoLine};
-use ffclock_control::serve::FastPathReport;
 use report::FastPathBoard;
 use std::io;
 use std::net::{IpAddr, SocketAddr};

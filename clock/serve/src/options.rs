@@ -46,9 +46,9 @@ ffclock_units::options! {
         kiss: bool = true;
         /// The memory of the rate limit, for all threads together, in MiB: each has room for 131072 addresses.
         rate_memory: u32 = 8, 1 => 1024;
-        /// The network device whose driver answers plain requests before the sockets see them (XDP): `off`, or its name.
-        /// Such requests pass no packet filter. It takes CAP_NET_ADMIN and CAP_BPF at the start; without them the
-        /// sockets answer alone.
+        /// The network device whose driver answers plain requests before the sockets see them (XDP): `off`, or its
+        /// name. Such requests pass no packet filter. It takes CAP_NET_ADMIN and CAP_BPF at the start; without them
+        /// the sockets answer alone.
         xdp: FastPathDevice = FastPathDevice::off();
         /// Where packets meet the program: in the driver (`native`), after it (`generic`, slower, on every device), or
         /// where it can be (`auto`).

@@ -173,7 +173,7 @@ impl Drop for RunningServer {
     }
 }
 
-/// A clock that is ahead of the truth, and says by how much it may be.
+/// A clock that is ahead of the truth, and admits it.
 fn publication(status: Status) -> Publication {
     let counter = read_ordered(CounterId::CPU);
     let period = nominal(CounterId::CPU).unwrap().period;
@@ -252,7 +252,10 @@ fn hold_claims(server: IpAddr) -> usize {
             // RFC 5905, section 11.1: half the root delay, and the root dispersion.
             let distance = packet.root_delay.halved() + packet.root_dispersion.as_span();
             let time = packet.transmit.to_server(*sent);
-            assert!(time >= *sent - distance && time <= *received + distance, "{sent:?} {time:?} {received:?} {distance:?}");
+            assert!(
+                time >= *sent - distance && time <= *received + distance,
+                "{sent:?} {time:?} {received:?} {distance:?}"
+            );
             assert!(distance >= BOUND && distance < BOUND + Span::from_millis(1), "{distance:?}");
         })
         .count()
@@ -272,7 +275,8 @@ fn links() -> String {
 fn every_reply_of_the_driver_contains_the_truth_and_the_server_has_no_right_left() {
     on_hosts("every_reply_of_the_driver_contains_the_truth_and_the_server_has_no_right_left", |hosts| {
         for (hook, shown) in [("native", " xdp "), ("generic", "xdpgeneric")] {
-            let server = hosts.serve(&format!("xdp = \"{DEVICE}\"\nxdp_hook = \"{hook}\"\nrate_interval = \"0 s\""), &[]);
+            let server =
+                hosts.serve(&format!("xdp = \"{DEVICE}\"\nxdp_hook = \"{hook}\"\nrate_interval = \"0 s\""), &[]);
             assert!(links().contains(shown), "{}\n{}", links(), server.log());
             let answered: usize = hosts.ask("claims").parse().unwrap();
             assert!(answered > 3800, "{answered} of 4000");

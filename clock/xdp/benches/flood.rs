@@ -3,8 +3,8 @@
 //! `cargo bench -p ffclock-xdp --features ebpf`, as root. The kernel handles the server's device in a thread of its own
 //! (threaded NAPI), pinned to the last CPU: its CPU time, by the replies that the program counted, is the cost of a
 //! reply with all that the device does for it. Requests come in bursts of 64 from sockets on the other host
-//! (`flood.py`), pinned to CPU 0, as is the thread that handles the replies there. The program's own part is what the kernel's statistics of programs say, in
-//! rounds apart, because they cost time themselves.
+//! (`flood.py`), pinned to CPU 0, as is the thread that handles the replies there. The program's own part is what the
+//! kernel's statistics of programs say, in rounds apart, because they cost time themselves.
 
 #[path = "../tests/veth/hosts.rs"]
 mod hosts;
@@ -46,7 +46,9 @@ fn main() {
 
 fn start_flood(client: &Client, rate: u64) -> Child {
     let mut command = client.command();
-    command.args(["nice", "-n", NICE, "taskset", "-c", "0", "python3", GENERATOR]).env("FFCLOCK_XDP_RATE", rate.to_string());
+    command
+        .args(["nice", "-n", NICE, "taskset", "-c", "0", "python3", GENERATOR])
+        .env("FFCLOCK_XDP_RATE", rate.to_string());
     command.spawn().expect("taskset and Python")
 }
 
@@ -119,15 +121,15 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn measure(client: &Client) {
     let last = available_parallelism().map_or(1, usize::from) - 1;
-    let entered = client.command().args(["unshare", "--mount", "sh", "-c", &format!("mount -t sysfs sysfs /sys; {}", threaded("client0"))]).status();
+    let entered = client
+        .command()
+        .args(["unshare", "--mount", "sh", "-c", &format!("mount -t sysfs sysfs /sys; {}", threaded("client0"))])
+        .status();
     assert!(entered.is_ok_and(|status| status.success()), "threaded NAPI");
     pin("client0", 0);
     let limit = Some(RequestLimit { interval: Span::from_nanos(1), burst: 1_000_000, leak: 0 });
     let limited = Rules { limit, ..Rules::default() };
-    for (rules, name, goal) in [
-        (Rules::default(), "no limit", Some(GOAL_US)),
-        (limited, "a limit by address", None),
-    ] {
+    for (rules, name, goal) in [(Rules::default(), "no limit", Some(GOAL_US)), (limited, "a limit by address", None)] {
         let mut path = FastPath::open(&place(DEVICE, XdpHook::Native)).expect("the device");
         path.serve(&[SERVER.into(), SERVER_V6.into()]).expect("addresses");
         path.rule(&rules).expect("rules");

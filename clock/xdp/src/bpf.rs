@@ -25,7 +25,8 @@ impl FastPath {
     /// # Errors
     /// [`FastPathError`]: no such device, another program there, no right, a kernel or a driver that has no XDP.
     pub fn open(place: &FastPathPlace) -> Result<Self, FastPathError> {
-        let device = ffclock_sys::device_index(&place.device).ok_or_else(|| FastPathError::NoDevice(place.device.clone()))?;
+        let device =
+            ffclock_sys::device_index(&place.device).ok_or_else(|| FastPathError::NoDevice(place.device.clone()))?;
         let responder = Responder::load(place)?;
         let link = XdpLink::new(&responder, device, place)?;
         Ok(FastPath { link, responder })

@@ -101,9 +101,10 @@ impl Line {
             reference[0] | reference[1] << 32,
             0,
         ];
-        words[9] = words.iter().zip((1_u64..).step_by(2)).take(9).fold(0, |sum, (word, odd)| {
-            sum.wrapping_add(word.wrapping_mul(odd.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
-        });
+        words[9] =
+            words.iter().zip((1_u64..).step_by(2)).take(9).fold(0, |sum, (word, odd)| {
+                sum.wrapping_add(word.wrapping_mul(odd.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            });
         words
     }
 }
@@ -180,9 +181,8 @@ impl LineMaker {
         let widths = (last.width.as_f64() + pair.width.as_f64()) / 2.0;
         let error = widths / ticks + ROUNDING.as_nanos() as f64 / passed_ns;
         self.rate = Some((rate, error));
-        let has_slewed = |(other, its_error): (f64, f64)| {
-            (rate / other - 1.0).abs() > self.slew.as_fraction() + error + its_error
-        };
+        let has_slewed =
+            |(other, its_error): (f64, f64)| (rate / other - 1.0).abs() > self.slew.as_fraction() + error + its_error;
         match before.is_some_and(has_slewed) {
             true => Err(NoLine::Slewed),
             false => Ok((rate, error)),

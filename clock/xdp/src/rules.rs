@@ -93,8 +93,11 @@ mod tests {
 
     #[test]
     fn networks_of_both_families_have_one_form() {
-        let networks =
-            vec![network("192.0.2.77", 24, Verdict::Drop), network("2001:db8::1", 32, Verdict::Pass), network("::", 0, Verdict::Drop)];
+        let networks = vec![
+            network("192.0.2.77", 24, Verdict::Drop),
+            network("2001:db8::1", 32, Verdict::Pass),
+            network("::", 0, Verdict::Drop),
+        ];
         let rules = Rules { networks, ..Rules::default() };
         let mapped = |address: &str| mapped(address.parse().unwrap());
         assert_eq!(

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// The rules of a policy. Servers that we follow are left to the sockets, which answer them in their own way.
 pub(super) fn of(policy: &Policy) -> Rules {
+    let judged = |is_served| if is_served { Verdict::Answer } else { Verdict::Drop };
     let listed = policy.access.networks().map(|(length, bits, is_served)| network(bits, length, judged(is_served)));
     let followed = policy.followed.iter().map(|(bits, _)| network(*bits, 128, Verdict::Pass));
     Rules {
@@ -16,10 +17,6 @@ pub(super) fn of(policy: &Policy) -> Rules {
         kiss: if policy.kiss { KISS_SHARE as u32 } else { 0 },
         leaves_interleaved: false,
     }
-}
-
-const fn judged(is_served: bool) -> Verdict {
-    if is_served { Verdict::Answer } else { Verdict::Drop }
 }
 
 /// Both families have one order, that of IPv6.

@@ -44,7 +44,9 @@ impl XdpLink {
 fn explained(error: &io::Error, hook: XdpHook) -> String {
     match (error.kind(), hook) {
         (io::ErrorKind::PermissionDenied, _) => format!("{error} (it takes CAP_NET_ADMIN and CAP_BPF)"),
-        (io::ErrorKind::Unsupported, XdpHook::Native) => format!("{error} (the driver has no XDP; `generic` needs none)"),
+        (io::ErrorKind::Unsupported, XdpHook::Native) => {
+            format!("{error} (the driver has no XDP; `generic` needs none)")
+        }
         (io::ErrorKind::InvalidInput, XdpHook::Native) => {
             format!("{error} (the driver refuses: too large an MTU, or too few queues; `generic` needs neither)")
         }

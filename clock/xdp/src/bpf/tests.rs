@@ -287,7 +287,9 @@ fn packets_that_are_not_for_the_server_are_not_even_counted() {
         bytes[place] = byte;
         bytes
     };
-    for bytes in [altered(23, 6), altered(0, 0x33), altered(12, 0x86), altered(20, 0x20), altered(21, 1), altered(14, 0x46)] {
+    for bytes in
+        [altered(23, 6), altered(0, 0x33), altered(12, 0x86), altered(20, 0x20), altered(21, 1), altered(14, 0x46)]
+    {
         ignored(&responder, &bytes);
     }
     (14..42).for_each(|length| ignored(&responder, &whole[..length]));
@@ -458,8 +460,11 @@ fn beyond_the_limit_a_share_is_answered_and_a_share_refused() {
     let Some(responder) = served(&Rules { limit, kiss: 2, networks: vec![denied], ..Rules::default() }) else { return };
     for (frame, place, code) in [(Frame::v4(request()), 42, *b"RATE"), (Frame::v6(request()), 62, *b"DENY")] {
         let bytes = frame.bytes();
-        let replies: Vec<Vec<u8>> =
-            (0..400).map(|_| run(&responder, &bytes)).filter(|(action, _)| *action == XDP_TX).map(|(_, reply)| reply).collect();
+        let replies: Vec<Vec<u8>> = (0..400)
+            .map(|_| run(&responder, &bytes))
+            .filter(|(action, _)| *action == XDP_TX)
+            .map(|(_, reply)| reply)
+            .collect();
         let is_refusal = |reply: &&Vec<u8>| Packet::decode(&reply[place..]).unwrap().stratum == 0;
         let refusals: Vec<&Vec<u8>> = replies.iter().filter(is_refusal).collect();
         assert!((100..300).contains(&refusals.len()), "{}", refusals.len());

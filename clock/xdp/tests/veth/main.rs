@@ -184,7 +184,11 @@ fn another_program_is_left_alone_and_a_missing_device_is_named() {
             assert!(matches!(&error, FastPathError::Occupied { program, .. } if *program > 0), "{error}");
         }
         assert_eq!(FastPath::open(&place("nowhere", XdpHook::Auto)).unwrap_err().to_string(), "no device nowhere");
-        assert_eq!(FastPath::open(&place("lo", XdpHook::Auto)).unwrap().hook(), XdpHook::Generic, "loopback has no XDP");
+        assert_eq!(
+            FastPath::open(&place("lo", XdpHook::Auto)).unwrap().hook(),
+            XdpHook::Generic,
+            "loopback has no XDP"
+        );
         let error = FastPath::open(&place("lo", XdpHook::Native)).unwrap_err().to_string();
         assert!(error.contains("the driver has no XDP"), "{error}");
     });
