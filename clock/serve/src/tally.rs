@@ -1,4 +1,4 @@
-//! What a thread counts. It alone writes its tally, and whoever reports reads it, without a lock.
+//! What a thread counts. It alone writes its tally, and a report reads it, without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

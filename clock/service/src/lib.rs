@@ -14,7 +14,7 @@ mod listener;
 mod values;
 
 pub use config::{
-    ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, Value, excerpt, read_bounded,
+    ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, ShowOptions, Value, excerpt, read_bounded,
 };
 pub use control_socket::ControlSocket;
 pub use exposition::Exposition;

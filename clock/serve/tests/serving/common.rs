@@ -232,7 +232,7 @@ pub struct Client {
     number: u64,
 }
 
-/// What came of one request.
+/// The answer to one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered {
     pub packet: Packet,
