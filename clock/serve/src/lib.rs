@@ -22,6 +22,7 @@ pub mod following;
 pub mod limit;
 pub mod options;
 pub mod policy;
+mod report;
 pub mod served_clock;
 mod server;
 pub mod tally;

@@ -1,5 +1,5 @@
-//! The references of the configurations of both daemons, as Markdown and as man pages, from the options that they really
-//! read.
+//! The references of the configurations of both daemons, as Markdown and as man pages, from the options that they
+//! really read.
 
 use super::Generated;
 use super::man::{NO_DATE, SOURCE};
