@@ -46,6 +46,7 @@ pub(crate) fn exposition(report: &ServeReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_control::serve::FastPathReport;
 
     #[test]
     fn every_metric_is_served_in_order_and_stands_in_the_document() {
@@ -66,6 +67,11 @@ mod tests {
             smear: String::new(),
             kernel_dropped: 0,
             counts: [("received".to_owned(), 7)].into(),
+            fast_path: Some(FastPathReport {
+                attached: Some("eth0 (native)".to_owned()),
+                counts: [("replied".to_owned(), 8)].into(),
+                ..FastPathReport::default()
+            }),
         };
         let text = exposition(&report);
         let served: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
@@ -73,6 +79,8 @@ mod tests {
             metrics::ALL.iter().map(|family| format!("{} {}", family.name, family.kind.name())).collect();
         assert_eq!(served, listed);
         assert!(text.contains("\nffclock_serve_packets_total{kind=\"received\"} 7\n"), "{text}");
+        assert!(text.contains("\nffclock_serve_fast_path 1\n"), "{text}");
+        assert!(text.contains("\nffclock_serve_fast_packets_total{kind=\"replied\"} 8\n"), "{text}");
         let document = include_str!("../../../docs/serve.md");
         for family in metrics::ALL {
             assert!(document.contains(&format!("`{}`", family.sample())), "docs/serve.md has no `{}`", family.sample());

@@ -56,9 +56,11 @@ fn explained(error: &io::Error, hook: XdpHook) -> String {
 
 fn link(program: BorrowedFd<'_>, device: u32, hook: XdpHook) -> io::Result<OwnedFd> {
     let flags = if hook == XdpHook::Native { XdpFlags::DRV_MODE } else { XdpFlags::SKB_MODE };
-    let mut options = libbpf_sys::bpf_link_create_opts::default();
-    options.sz = size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t;
-    options.flags = flags.bits();
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+        flags: flags.bits(),
+        ..Default::default()
+    };
     // SAFETY: `options` has the size that it states and outlives the call; the rest are numbers.
     let fd = unsafe {
         libbpf_sys::bpf_link_create(program.as_raw_fd(), device as i32, libbpf_sys::BPF_XDP, &raw const options)

@@ -17,10 +17,10 @@ const ON_HOST: &str = "FFCLOCK_XDP_HOST";
 
 /// Runs this program again with these arguments, as the server's host; what it printed, and whether it succeeded.
 pub(crate) fn again_as_server(arguments: &[&str]) -> (String, bool) {
-    let myself = std::env::current_exe().unwrap();
+    let myself = std::env::current_exe().expect("a path");
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--"]).arg(myself).args(arguments);
-    let output = command.env(ON_HOST, "server").output().unwrap();
+    let output = command.env(ON_HOST, "server").output().expect("it starts");
     let said = [output.stdout, output.stderr].concat();
     (String::from_utf8_lossy(&said).into_owned(), output.status.success())
 }
@@ -56,8 +56,8 @@ impl Client {
         let pass = FastPath::open(&place(PEER, XdpHook::Native))?;
         let mut holding = Command::new("setpriv");
         holding.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "1000"]).stdin(Stdio::null());
-        let client = Client { holder: holding.spawn().unwrap(), _pass: pass };
-        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        let client = Client { holder: holding.spawn().expect("setpriv"), _pass: pass };
+        let own = fs::read_link("/proc/self/ns/net").expect("/proc");
         let its = format!("/proc/{}/ns/net", client.holder.id());
         while fs::read_link(&its).is_ok_and(|network| network == own) {
             sleep(Duration::from_millis(5));
@@ -96,7 +96,7 @@ fn up(ip: &[&str], device: &str, last: &str) {
 }
 
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap();
+    let output = Command::new(program).args(arguments).output().expect("it starts");
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{program} {arguments:?}: {said}");
     said

@@ -34,10 +34,10 @@ fn reply_at(counter: Counter) -> Option<Packet> {
 pub(crate) fn while_renewing<T>(path: &mut FastPath, work: impl FnOnce() -> T) -> T {
     let (is_over, mut maker) = (AtomicBool::new(false), LineMaker::new(LONGEST, Rate::from_ppm(500.0)));
     let mut renew = || {
-        let pair = BootPair::read(CounterId::MonotonicRaw).unwrap();
+        let pair = BootPair::read(CounterId::MonotonicRaw).expect("Linux has the clock");
         match maker.make(pair, reply_at) {
-            Ok(line) => path.publish(&line).unwrap(),
-            Err(_) => path.withdraw().unwrap(),
+            Ok(line) => path.publish(&line).expect("the kernel takes it"),
+            Err(_) => path.withdraw().expect("the kernel takes it"),
         }
     };
     renew();
