@@ -3,9 +3,12 @@
 use crate::{FastCounts, FastPathError, FastPathPlace, Line, Rules, XdpHook};
 use std::net::IpAddr;
 
-/// Stands for the fast path; it has no value.
+/// Stands for the fast path; it has no value, which only this crate can see: to others it is one that may fail.
 #[derive(Debug)]
-pub enum NoFastPath {}
+pub struct NoFastPath(NoValue);
+
+#[derive(Debug)]
+enum NoValue {}
 
 impl NoFastPath {
     /// Says why there is none.
@@ -18,31 +21,31 @@ impl NoFastPath {
 
     /// Never called.
     pub fn hook(&self) -> XdpHook {
-        match *self {}
+        match self.0 {}
     }
 
     /// Never called.
     pub fn serve(&mut self, _: &[IpAddr]) -> Result<(), FastPathError> {
-        match *self {}
+        match self.0 {}
     }
 
     /// Never called.
     pub fn rule(&mut self, _: &Rules) -> Result<(), FastPathError> {
-        match *self {}
+        match self.0 {}
     }
 
     /// Never called.
     pub fn publish(&mut self, _: &Line) -> Result<(), FastPathError> {
-        match *self {}
+        match self.0 {}
     }
 
     /// Never called.
     pub fn withdraw(&mut self) -> Result<(), FastPathError> {
-        match *self {}
+        match self.0 {}
     }
 
     /// Never called.
     pub fn counts(&self) -> Result<FastCounts, FastPathError> {
-        match *self {}
+        match self.0 {}
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! A [`FastPath`] holds the program at a device. Its owner gives it what to serve: the addresses, the [`Rules`], and
 //! several times a second a [`Line`], the time over the kernel's boot-time clock, which a [`LineMaker`] makes from
-//! pairs (counter, boot-time clock) and from the server's own answer. A line that is not renewed ends by itself: then the
-//! sockets answer. So do they where the program cannot run at all, and [`FastPath::open`] says why.
+//! pairs (counter, boot-time clock) and from the server's own answer. A line that is not renewed ends by itself: then
+//! the sockets answer. So do they where the program cannot run at all, and [`FastPath::open`] says why.
 //!
 //! The program goes with the process that holds it, whatever happens to that, and never takes the place of another
 //! program. The link needs rights when it is made, and none after that.

@@ -83,7 +83,8 @@ fn masked(address: [u8; 16], prefix: u32) -> [u8; 16] {
     (u128::from_be_bytes(address) & kept).to_be_bytes()
 }
 
-#[cfg(all(test, feature = "ebpf"))]
+#[cfg(test)]
+#[cfg(feature = "ebpf")]
 mod tests {
     use super::*;
 
