@@ -1,5 +1,6 @@
 //! ffclock-serve with its fast path: two hosts joined by a pair of devices, the server on one, requests from the other.
 //! What a kernel or a user is not allowed prints `SKIP: reason`.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
 
 #[path = "../../xdp/tests/veth/hosts.rs"]
 mod hosts;

@@ -2,6 +2,7 @@
 //! itself again as the server's host, and from there as the client's.
 //!
 //! What a kernel or a user is not allowed prints `SKIP: reason`.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
 
 mod hosts;
 mod serving;
