@@ -9,7 +9,7 @@ setup: ## install what is missing (Debian packages, peers unpacked below target,
 	@tools/setup
 
 build: ## build the daemon and both commands (ffclock-lab with its eBPF programs where clang is there)
-	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-cli --package ffclock-lab $$(tools/ebpf-features)
+	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-cli --package ffclock-lab $$(tools/ebpf-features ffclock-lab/ebpf ffclock-serve/xdp)
 
 test: setup ## run every check and test; the last line is the count
 	@tools/test

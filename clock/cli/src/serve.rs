@@ -3,7 +3,7 @@
 use crate::control::{self, Asked};
 use crate::failure::Failure;
 use crate::{Global, output, text};
-use ffclock_control::serve::{NtsReport, ServeReport};
+use ffclock_control::serve::{FastPathReport, NtsReport, ServeReport};
 use ffclock_sys::places;
 use std::path::PathBuf;
 
@@ -73,6 +73,26 @@ fn render(report: &ServeReport) -> String {
         shown += &format!("{:<20}{count:>14}\n", text::printable(&name.replace('_', " ")));
     }
     shown += &format!("{:<20}{:>14}\n", "dropped by kernel", report.kernel_dropped);
+    if let Some(path) = &report.fast_path {
+        shown += &render_fast_path(path);
+    }
+    shown
+}
+
+/// The fast path after the packets of the sockets.
+fn render_fast_path(path: &FastPathReport) -> String {
+    let mut shown = match (&path.attached, &path.unavailable, &path.no_line) {
+        (Some(place), _, None) => "\n".to_owned() + &field("Driver", &format!("answers at {place}")),
+        (Some(place), _, Some(reason)) => {
+            "\n".to_owned() + &field("Driver", &format!("at {place}, but the sockets answer: {reason}"))
+        }
+        (None, reason, _) => {
+            "\n".to_owned() + &field("Driver", &format!("none: {}", reason.as_deref().unwrap_or("not attached")))
+        }
+    };
+    for (name, count) in path.counts.iter().filter(|(name, count)| **count > 0 || name.as_str() == "replied") {
+        shown += &format!("{:<20}{count:>14}\n", text::printable(&name.replace('_', " ")));
+    }
     shown
 }
 
@@ -115,6 +135,7 @@ mod tests {
             nts: None,
             kernel_dropped: 3,
             counts: [("received".to_owned(), 12), ("not_request".to_owned(), 0), ("kiss_rate".to_owned(), 1)].into(),
+            fast_path: None,
         }
     }
 
@@ -145,6 +166,23 @@ mod tests {
                     established                      0\n\
                     tls fault                        2\n";
         assert!(shown.contains(part), "{shown}");
+        let path = FastPathReport {
+            attached: Some("eth0 (native)".into()),
+            counts: [("replied".to_owned(), 5), ("limited".to_owned(), 0), ("passed_form".to_owned(), 2)].into(),
+            ..FastPathReport::default()
+        };
+        assert_eq!(
+            render_fast_path(&path),
+            "\nDriver   answers at eth0 (native)\n\
+             passed form                      2\n\
+             replied                          5\n"
+        );
+        let waiting = FastPathReport { no_line: Some("begins".into()), ..path };
+        assert!(
+            render_fast_path(&waiting).starts_with("\nDriver   at eth0 (native), but the sockets answer: begins\n")
+        );
+        let none = FastPathReport { unavailable: Some("no device eth9".into()), ..FastPathReport::default() };
+        assert_eq!(render_fast_path(&none), "\nDriver   none: no device eth9\n");
         let silent = ServeReport { claim: None, unserved: Some("the page cannot be read".into()), ..report() };
         assert!(render(&silent).starts_with("Claim    none: the page cannot be read\n"));
     }

@@ -127,6 +127,8 @@ pub mod serve {
         PACKETS = "ffclock_serve_packets": Counter, "Packets of each kind.";
         ESTABLISHMENTS = "ffclock_serve_establishments": Counter,
             "Connections for key establishment (NTS), by the reason for which they ended.";
+        FAST_PATH = "ffclock_serve_fast_path": Gauge, "Whether the program that answers in the driver is attached.";
+        FAST_PACKETS = "ffclock_serve_fast_packets": Counter, "Packets to the served port with each outcome in the driver.";
         KERNEL_DROPPED = "ffclock_serve_kernel_dropped": Counter,
             "Packets that the kernel threw away because a socket was full.";
         UPTIME = "ffclock_serve_uptime_seconds": Gauge in "seconds", "Time since the server started.";

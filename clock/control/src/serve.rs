@@ -43,6 +43,23 @@ pub struct ServeReport {
     pub kernel_dropped: u64,
     /// How many packets there were of each kind since the start, by its name.
     pub counts: BTreeMap<String, u64>,
+    /// The fast path in the driver; absent where none is wanted.
+    #[serde(default)]
+    pub fast_path: Option<FastPathReport>,
+}
+
+/// The fast path: plain requests that the driver of a device answers, before the sockets see them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FastPathReport {
+    /// The device, and whether the program is in its driver ("native") or after it ("generic"); absent where it could
+    /// not be had, or has ended.
+    pub attached: Option<String>,
+    /// Why so.
+    pub unavailable: Option<String>,
+    /// Why the sockets answer everything just now.
+    pub no_line: Option<String>,
+    /// How many packets to the served port had which outcome since the start, by its name.
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// Key establishment for NTS.

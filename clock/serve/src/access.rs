@@ -114,6 +114,20 @@ impl AccessList {
         AccessList { levels, otherwise: allow.0.is_empty() }
     }
 
+    /// The networks with the bits of their prefixes, and whether each is served: an address of IPv4 is mapped.
+    pub(crate) fn networks(&self) -> impl Iterator<Item = (u8, u128, bool)> {
+        let of_level =
+            |level: &Level| level.networks.iter().map(|(bits, is_served)| (*bits, *is_served)).collect::<Vec<_>>();
+        self.levels
+            .iter()
+            .flat_map(move |level| of_level(level).into_iter().map(|(bits, served)| (level.length, bits, served)))
+    }
+
+    /// Whether an address is served that no network holds.
+    pub(crate) fn serves_others(&self) -> bool {
+        self.otherwise
+    }
+
     /// Whether this address is served.
     pub fn is_served(&self, ip: IpAddr) -> bool {
         if self.levels.is_empty() {

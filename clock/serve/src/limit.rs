@@ -5,6 +5,8 @@
 //! remember than one that was never seen, so its entry is the one to be replaced: a flood of forged addresses makes
 //! room for itself by forgetting those who do no harm, and these are answered as if they were new.
 
+use ffclock_units::Span;
+use ffclock_xdp::RequestLimit;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 
@@ -13,6 +15,8 @@ const WAYS: usize = 8;
 /// Bits of an entry that hold its time; the others name the address.
 const TIME_BITS: u32 = 40;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+/// From steps of time to 2^-64 s.
+const STEP_SHIFT: u32 = 44;
 /// Steps of time in a second.
 const STEPS: f64 = (1_u64 << 20) as f64;
 
@@ -46,6 +50,15 @@ impl LimitOptions {
     pub fn new(interval_s: f64, burst: u32) -> Self {
         let interval = (interval_s * STEPS) as u64;
         LimitOptions { interval, most: interval.saturating_mul(u64::from(burst)).min(TIME_MASK / 4) }
+    }
+}
+
+impl LimitOptions {
+    /// The same limit for the driver; `None` without one.
+    pub(crate) fn as_request_limit(&self, leak: u32) -> Option<RequestLimit> {
+        let burst = self.most.checked_div(self.interval)?;
+        let interval = Span::from_units(i128::from(self.interval) << STEP_SHIFT);
+        Some(RequestLimit { interval, burst: u32::try_from(burst).unwrap_or(u32::MAX), leak })
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::access::{Network, Networks};
 use ffclock_service::{FilePath, LoopbackAddress, Switchable, Unrecognised, words};
 use ffclock_sys::places;
-use ffclock_units::{Bound, OptionValue, Span};
+use ffclock_units::{Bound, OptionValue, Rate, Span};
+use ffclock_xdp::XdpHook;
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -48,6 +49,20 @@ ffclock_units::options! {
         kiss: bool = true;
         /// The memory of the rate limit, for all threads together, in MiB: each has room for 131072 addresses.
         rate_memory: u32 = 8, 1 => 1024;
+        /// The network device whose driver answers plain requests before the sockets see them (XDP): `off`, or its
+        /// name. Such requests pass no packet filter. It takes CAP_NET_ADMIN and CAP_BPF at the start; without them
+        /// the sockets answer alone.
+        xdp: FastPathDevice = FastPathDevice::off();
+        /// Where packets meet the program: in the driver (`native`), after it (`generic`, slower, on every device), or
+        /// where it can be (`auto`).
+        xdp_hook: FastPathHook = FastPathHook::Auto;
+        /// How often the driver's time is renewed. It is served for four times as long at most.
+        xdp_renewal: Span = Span::from_millis(50), Span::from_millis(5) => Span::from_millis(250);
+        /// The most by which another program may change the rate of the kernel's clock between two renewals: the
+        /// driver's replies state this error. adjtimex slews by 500 ppm.
+        xdp_slew: Rate = Rate::from_ppm(500.0), Rate::ZERO => Rate::from_ppm(100_000.0);
+        /// How many addresses the driver's rate limit remembers; the least recently seen gives way.
+        xdp_addresses: u32 = 65_536, 1024 => 4_194_304;
         /// The status socket.
         control: Switchable<FilePath> = Switchable::On(FilePath::fixed(places::SERVE_CONTROL));
         /// Where to serve metrics (OpenMetrics text over HTTP). Only loopback addresses are accepted.
@@ -79,6 +94,73 @@ pub enum WhenUnsynchronised {
 }
 
 words!(WhenUnsynchronised { Reply: "reply", Silence: "silence" });
+
+/// Where the driver's program is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastPathHook {
+    /// In the driver if it can, else after it.
+    Auto,
+    /// In the driver.
+    Native,
+    /// After it.
+    Generic,
+}
+
+words!(FastPathHook { Auto: "auto", Native: "native", Generic: "generic" });
+
+impl FastPathHook {
+    /// In the words of the fast path.
+    pub(crate) const fn wanted(self) -> XdpHook {
+        match self {
+            FastPathHook::Auto => XdpHook::Auto,
+            FastPathHook::Native => XdpHook::Native,
+            FastPathHook::Generic => XdpHook::Generic,
+        }
+    }
+}
+
+/// The device of the fast path, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FastPathDevice(Option<String>);
+
+impl FastPathDevice {
+    /// The longest name that Linux gives a device.
+    const LONGEST: usize = 15;
+
+    /// No device.
+    pub const fn off() -> Self {
+        FastPathDevice(None)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl FromStr for FastPathDevice {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        let is_name = !text.is_empty()
+            && text.len() <= FastPathDevice::LONGEST
+            && !text.chars().any(|one| one == '/' || one == ':' || one.is_whitespace() || one.is_control());
+        match text {
+            "off" => Ok(FastPathDevice::off()),
+            name if is_name => Ok(FastPathDevice(Some(name.to_owned()))),
+            _ => Err(Unrecognised),
+        }
+    }
+}
+
+impl fmt::Display for FastPathDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name().unwrap_or("off"))
+    }
+}
+
+impl OptionValue for FastPathDevice {
+    const KIND: &'static str = "\"off\" or the name of a network device, such as \"eth0\"";
+}
 
 /// How a leap second is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +243,16 @@ impl OptionValue for Networks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_reads_back_as_itself() {
+        for text in ["off", "eth0", "enp3s0f1", "wan.10"] {
+            assert_eq!(text.parse::<FastPathDevice>().unwrap().to_string(), text);
+        }
+        for text in ["", "a/b", "a b", "eth0:1", "a-name-of-sixteen"] {
+            assert_eq!(text.parse::<FastPathDevice>(), Err(Unrecognised), "{text}");
+        }
+    }
 
     #[test]
     fn lists_read_back_as_themselves() {

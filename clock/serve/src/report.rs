@@ -37,6 +37,13 @@ pub(crate) fn exposition(report: &ServeReport) -> String {
             text.labelled(&metrics::ESTABLISHMENTS, ("reason", reason), count);
         }
     }
+    if let Some(path) = &report.fast_path {
+        text.value(&metrics::FAST_PATH, Some(f64::from(path.attached.is_some())));
+        text.describe(&metrics::FAST_PACKETS);
+        for (kind, count) in &path.counts {
+            text.labelled(&metrics::FAST_PACKETS, ("kind", kind), count);
+        }
+    }
     text.value(&metrics::KERNEL_DROPPED, Some(report.kernel_dropped as f64));
     text.value(&metrics::UPTIME, Some(report.uptime_s));
     text.end()
@@ -45,7 +52,7 @@ pub(crate) fn exposition(report: &ServeReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_control::serve::NtsReport;
+    use ffclock_control::serve::{FastPathReport, NtsReport};
 
     #[test]
     fn every_metric_is_served_in_order_and_stands_in_the_document() {
@@ -74,6 +81,11 @@ mod tests {
             smear: String::new(),
             kernel_dropped: 0,
             counts: [("received".to_owned(), 7)].into(),
+            fast_path: Some(FastPathReport {
+                attached: Some("eth0 (native)".to_owned()),
+                counts: [("replied".to_owned(), 8)].into(),
+                ..FastPathReport::default()
+            }),
         };
         let text = exposition(&report);
         let served: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
@@ -82,6 +94,8 @@ mod tests {
         assert_eq!(served, listed);
         assert!(text.contains("\nffclock_serve_establishments_total{reason=\"established\"} 5\n"), "{text}");
         assert!(text.contains("\nffclock_serve_packets_total{kind=\"received\"} 7\n"), "{text}");
+        assert!(text.contains("\nffclock_serve_fast_path 1\n"), "{text}");
+        assert!(text.contains("\nffclock_serve_fast_packets_total{kind=\"replied\"} 8\n"), "{text}");
         let document = include_str!("../../../docs/serve.md");
         for family in metrics::ALL {
             assert!(document.contains(&format!("`{}`", family.sample())), "docs/serve.md has no `{}`", family.sample());

@@ -3,6 +3,7 @@
 use crate::access::AccessList;
 use crate::config::ServeSettings;
 use crate::face::{FaceOptions, ServedFace, Unserved};
+use crate::fast_path::{self, FastPathParts, FastPathThread};
 use crate::following::{self, Following, reference_of};
 use crate::limit::LimitOptions;
 use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
@@ -63,10 +64,12 @@ pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, St
     let ServeSettings { serve: config, nts } = settings;
     let sockets = open_sockets(&config)?;
     let nts_parts = NtsParts::open(&nts).map_err(because)?;
+    let attached = fast_path::attach(&config, &sockets);
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
     let cookies = nts_parts.as_ref().map(|parts| parts.keys(&nts));
     let mut server = Server::start(&config, sockets, again, cookies)?;
+    server.fast_path = FastPathThread::start(attached, &config, server.fast_path_parts()).map_err(about("a thread"))?;
     if let Some(parts) = nts_parts {
         server.nts = Some(NtsService::start(parts, nts, &server.place()).map_err(because)?);
     }
@@ -193,6 +196,7 @@ struct Server<'a> {
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<io::Result<()>>>,
     nts: Option<NtsService>,
+    fast_path: FastPathThread,
 }
 
 impl<'a> Server<'a> {
@@ -213,6 +217,7 @@ impl<'a> Server<'a> {
             stop: Arc::new(AtomicBool::new(false)),
             workers: Vec::new(),
             nts: None,
+            fast_path: FastPathThread::default(),
         };
         let threads = sockets.iter().map(Vec::len).sum::<usize>();
         let table_bytes = ((config.rate_memory as usize) << 20) / threads.max(1);
@@ -243,6 +248,11 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
+    fn fast_path_parts(&self) -> FastPathParts {
+        let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
+        FastPathParts { page: self.config.page.as_path().to_owned(), board, stop }
+    }
+
     /// Whether a thread has ended, which it does by itself only where its socket fails.
     fn has_ended(&self) -> bool {
         self.workers.iter().any(JoinHandle::is_finished)
@@ -251,6 +261,7 @@ impl<'a> Server<'a> {
     fn stop(self) -> Result<(), ServeError> {
         notify_manager(Notice::Stopping);
         self.stop.store(true, Ordering::Relaxed);
+        self.fast_path.end();
         for worker in self.workers {
             let ended = worker.join().unwrap_or_else(|_| Err(io::Error::other("it panicked")));
             ended.map_err(about("a thread that serves"))?;
@@ -324,6 +335,7 @@ impl<'a> Server<'a> {
             smear: policy.face.smear.to_string(),
             kernel_dropped: self.sockets.iter().filter_map(|socket| socket.dropped().ok()).map(u64::from).sum(),
             nts: self.nts.as_ref().map(|nts| nts.report(&policy)),
+            fast_path: self.fast_path.report(),
             counts: Counted::ALL.iter().map(|(what, name)| ((*name).to_owned(), self.total(*what))).collect(),
         }
     }
@@ -346,6 +358,11 @@ fn needs_restart(old: &ServeConfig, new: &ServeConfig) -> Vec<&'static str> {
         ("threads", old.threads == new.threads),
         ("rate_memory", old.rate_memory == new.rate_memory),
         ("interleaved", old.interleaved == new.interleaved),
+        ("xdp", old.xdp == new.xdp),
+        ("xdp_hook", old.xdp_hook == new.xdp_hook),
+        ("xdp_renewal", old.xdp_renewal == new.xdp_renewal),
+        ("xdp_slew", old.xdp_slew == new.xdp_slew),
+        ("xdp_addresses", old.xdp_addresses == new.xdp_addresses),
         ("control", old.control == new.control),
         ("metrics", old.metrics == new.metrics),
     ];
@@ -382,7 +399,7 @@ fn notify_manager(notice: Notice<'_>) {
 }
 
 /// The policy of a configuration, of a server that does not know yet whom it follows.
-fn policy(config: &ServeConfig) -> Policy {
+pub(crate) fn policy(config: &ServeConfig) -> Policy {
     Policy {
         face: FaceOptions {
             bound: config.bound,

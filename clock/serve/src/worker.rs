@@ -28,7 +28,7 @@ use std::time::Duration;
 /// How long a thread waits for a request before it looks whether it is to end.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// One of this number of requests without an answer gets a refusal.
-const KISS_SHARE: u64 = 16;
+pub(crate) const KISS_SHARE: u64 = 16;
 
 /// The version that NTS protects (RFC 8915, section 5).
 const NTS_VERSION: u8 = 4;

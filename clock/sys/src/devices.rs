@@ -1,6 +1,7 @@
 //! The network devices of this host.
 
 use crate::ffi;
+use std::ffi::CString;
 use std::net::IpAddr;
 
 /// The device that has this address; `None` where none has, or the kernel does not give the list.
@@ -8,6 +9,18 @@ pub fn device_with(address: IpAddr) -> Option<String> {
     let devices = ffi::device_addresses().ok()?;
     let has = |(_, raw): &&(String, crate::address::RawAddress)| raw.decode().is_some_and(|one| one.ip() == address);
     devices.iter().find(has).map(|(name, _)| name.clone())
+}
+
+/// The addresses of a device; none where there is no such device, or the kernel does not give the list.
+pub fn addresses_of(device: &str) -> Vec<IpAddr> {
+    let devices = ffi::device_addresses().unwrap_or_default();
+    let own = devices.iter().filter(|(name, _)| name == device);
+    own.filter_map(|(_, raw)| raw.decode()).map(|address| address.ip()).collect()
+}
+
+/// The number of a device in the network namespace of the calling thread; `None` where there is none of this name.
+pub fn device_index(device: &str) -> Option<u32> {
+    ffi::device_index(&CString::new(device).ok()?)
 }
 
 #[cfg(test)]
@@ -18,5 +31,12 @@ mod tests {
     fn loopback_has_its_address_and_no_device_has_that_of_a_document() {
         assert_eq!(device_with("127.0.0.1".parse().unwrap()).as_deref(), Some("lo"));
         assert_eq!(device_with("192.0.2.1".parse().unwrap()), None);
+    }
+    #[test]
+    fn a_device_has_a_number_and_its_addresses_and_none_of_another_name_has() {
+        assert!(device_index("lo").is_some_and(|index| index > 0));
+        assert!(addresses_of("lo").contains(&"127.0.0.1".parse().unwrap()));
+        assert_eq!((device_index("no-such-device"), addresses_of("no-such-device")), (None, Vec::new()));
+        assert_eq!(device_index("a\0b"), None);
     }
 }

@@ -158,6 +158,13 @@ pub(crate) fn device_addresses() -> io::Result<Vec<(String, RawAddress)>> {
     Ok(found)
 }
 
+/// The number of a network device in the namespace of the calling thread.
+pub(crate) fn device_index(name: &core::ffi::CStr) -> Option<u32> {
+    // SAFETY: the name ends in a zero byte and outlives the call.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    (index != 0).then_some(index)
+}
+
 /// The effective user of this process.
 pub(crate) fn own_user() -> libc::uid_t {
     // SAFETY: the call takes no pointers and always succeeds.

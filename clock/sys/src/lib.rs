@@ -46,7 +46,7 @@ mod tracefs;
 pub use batch::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, inherited_sockets};
 pub use best::{BestStamp, StampDiscarded, StampQuality, StampShifts};
 pub use credentials::is_own_or_root;
-pub use devices::device_with;
+pub use devices::{addresses_of, device_index, device_with};
 pub use driver::{DriverStamps, DriverTally};
 pub use ledger::SendId;
 pub use notify::{Notice, notify, watchdog_interval};
