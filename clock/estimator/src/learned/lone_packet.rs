@@ -98,7 +98,7 @@ mod tests {
             let prediction = Prediction { cavities, logs: means.map(|mean| density.log_at(mean)) };
             let measurements = [Measurement { delay: 0.0, trip: 0.0, noise: 1e-6 }; 2];
             let exchange =
-                BankExchange { server: 0, interval: 16.0, measurements, evident: Evident::All, holds_floors: false };
+                BankExchange { server: 0, interval: 16.0, measurements, evident: Evident::All, holds_floors: false, departure: 0.0 };
             recent.save(&bank);
             recent.push(Observation { exchange, predictions: [prediction; 2], step: 0.0 });
         }
