@@ -12,7 +12,7 @@ use crate::bank::FloorBlend;
 use crate::bank::group::Evident;
 use crate::bank::revision::{Change, Departure, Revision};
 use crate::tuning::ensemble::{
-    DEPARTURE_GAIN, DEPARTURE_OVER_PATH, DEPARTURE_WITNESSES, EARLY, LEAST_SYSTEMATIC, SUSPECT,
+    DEPARTURE_GAIN, DEPARTURE_OVER_PATH, DEPARTURE_WITNESSES, EARLY, LEAST_SYSTEMATIC, NO_LONGER_SUSPECT,
 };
 use crate::tuning::learned::{BURST_SLACK, DECISIVE};
 use ffclock_units::Direction;
@@ -81,15 +81,29 @@ impl Filter {
             found = likelier(found, tried.filter(|tried| tried.score - without > DEPARTURE_GAIN));
         }
         let found = found?;
-        let Departure { since, variance, .. } = found.departure;
-        let is_path = found.score - self.score_of_path(early, since) < DEPARTURE_OVER_PATH;
+        let since = found.departure.since;
+        let is_path = self.score_of_path(early, since) - found.score > DEPARTURE_OVER_PATH;
         let is_rate = self.score_of_rate(early, since) - found.score > DECISIVE;
         if is_path || is_rate {
             return None;
         }
         // Where another server led the clock away, it is this one that seems to leave.
-        let others = (0..self.paths.len()).filter(|other| *other != server);
-        others.fold(Some(found), |best, server| likelier(best, self.tried(Departure { server, since, variance })))
+        let rivals = (0..self.paths.len()).filter(|other| *other != server);
+        let rival = rivals.fold(None, |best, rival| {
+            likelier(best, self.rival(server, Departure { server: rival, ..found.departure }))
+        });
+        match rival {
+            Some(rival) if rival.score > found.score + DECISIVE => Some(rival),
+            Some(rival) if rival.score > found.score - DECISIVE => None,
+            _ => Some(found),
+        }
+    }
+
+    /// The departure of another server, then or as early as exchanges of `server` are remembered.
+    fn rival(&mut self, server: usize, departure: Departure) -> Option<Suspicion> {
+        let earliest = self.recent.since(server, self.recent.depth());
+        let earlier = earliest.and_then(|since| self.tried(Departure { since, ..departure }));
+        likelier(earlier, self.tried(departure))
     }
 
     /// What the last exchanges say with a departure; `None` where the others cannot tell.
@@ -103,7 +117,7 @@ impl Filter {
         self.recent.restore(since, &mut self.scratch);
         let shown = self.scratch.floors(&self.set, server);
         let variance = shown.variance + shows.variance + LEAST_SYSTEMATIC;
-        let is_away = (shows.ahead - shown.ahead).abs() > SUSPECT * libm::sqrt(variance);
+        let is_away = (shows.ahead - shown.ahead).abs() > NO_LONGER_SUSPECT * libm::sqrt(variance);
         is_away.then_some(Suspicion { departure, score, shown })
     }
 

@@ -6,7 +6,7 @@ use super::path_change::Displacement;
 use super::reinitialise::Reinitialisation;
 use crate::LearnedConfig;
 use crate::bank::FloorBlend;
-use crate::tuning::ensemble::{LEAST_SYSTEMATIC, NO_LONGER_SUSPECT as RETURNED};
+use crate::tuning::ensemble::{LEAST_SYSTEMATIC, RETURNED};
 use crate::tuning::learned::EAGER;
 
 /// The path to a server and back.
@@ -118,7 +118,8 @@ impl ServerPath {
     pub fn follow(&mut self, floors: &FloorBlend) {
         if let Some((shown, time)) = self.before {
             if is_back(&shown, floors) {
-                (self.before, self.time) = (None, time);
+                // What its floors show besides is the path's.
+                (self.before, self.time, self.follows_floors) = (None, time, false);
             } else {
                 self.time = ServerTime { ahead: time.ahead + floors.ahead - shown.ahead, variance: floors.variance };
             }

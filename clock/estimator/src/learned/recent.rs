@@ -170,6 +170,9 @@ impl Recent {
                 bank.for_groups(|group| group.follow(observation.step));
             }
         }
-        self.filled = count;
+        // A departure changes nothing of what was remembered before it.
+        if !matches!(revision, Revision::Departure(_)) {
+            self.filled = count;
+        }
     }
 }

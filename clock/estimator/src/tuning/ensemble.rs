@@ -26,8 +26,11 @@ pub const DEPARTURE_WITNESSES: usize = 2;
 /// How much likelier a departure must make the last exchanges. Nats. False alarm: exp(-10) for each of its onsets.
 pub const DEPARTURE_GAIN: f64 = 10.0;
 
-/// How much likelier it must be than one way that became shorter. Nats.
-pub const DEPARTURE_OVER_PATH: f64 = 1.0;
+/// How much likelier one way that became shorter must be to be believed in its place. Nats.
+pub const DEPARTURE_OVER_PATH: f64 = 2.0;
+
+/// It is over when the server is back to within this many standard deviations.
+pub const RETURNED: f64 = 1.0;
 
 /// Exchanges of all servers that a change can lie back. Size: each costs a copy of the bank, 190 kB with 16 servers.
 pub const MOST_KEPT: usize = 96;

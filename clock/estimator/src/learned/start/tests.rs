@@ -198,7 +198,14 @@ fn a_start_is_over_after_its_exchanges_or_when_an_oscillator_may_have_wandered()
     rare.begin(&first(200.0), &packets(0.0, 20.0, [1.0, 1.0]), 0.0);
     assert!(rare.belief().is_some());
     let measurements = packets(8_192.0, 20.0, [1.0, 1.0]);
-    rare.take(&BankExchange { server: 0, interval: 8_192.0, measurements, evident: Evident::All, holds_floors: false, departure: 0.0 });
+    rare.take(&BankExchange {
+        server: 0,
+        interval: 8_192.0,
+        measurements,
+        evident: Evident::All,
+        holds_floors: false,
+        departure: 0.0,
+    });
     assert!(rare.belief().is_none());
 }
 
