@@ -313,6 +313,11 @@ impl Peer {
         self.estimator.claimed(counter)
     }
 
+    /// The interval that it votes with at `counter`, where `clocks` servers have an estimate.
+    pub(crate) fn ballot(&self, counter: Counter, clocks: usize) -> Option<ProvenInterval> {
+        self.estimator.ballot(counter, clocks)
+    }
+
     /// The address in use.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.link.as_ref().map(Link::address)

@@ -130,6 +130,8 @@ pub struct BankExchange {
     pub evident: Evident,
     /// Rare packets hold the floors of its server.
     pub holds_floors: bool,
+    /// The variance that the server's time has gained against that of the others since its exchange before, us^2.
+    pub departure: f64,
 }
 
 /// The best member's predictive densities of the queueing of the two packets of an exchange, and the packets'
@@ -222,6 +224,9 @@ impl Bank {
                 group.predict(interval, model);
                 for other in 0..set.servers {
                     group.loosen_floors(other, interval, if other == server { floor_noise } else { 0.0 });
+                }
+                if exchange.departure > 0.0 {
+                    group.part_floors(server, exchange.departure);
                 }
             }
         }

@@ -6,6 +6,7 @@
 //! the proof. `docs/algorithm/learned.md` has the equations.
 
 mod ambiguity;
+mod departure;
 mod difference_rate;
 mod learning;
 mod lone_packet;
@@ -54,6 +55,8 @@ pub struct Filter {
     now: Option<Now>,
     /// How far the published time is ahead of theta: the weighted mean of the servers' own times, us.
     ahead: f64,
+    /// How many servers the vote believes.
+    believed: usize,
     shifts: Shifts,
     revisions: Revisions,
 }
@@ -155,6 +158,7 @@ impl Filter {
             start: Start::new(servers),
             now: None,
             ahead: 0.0,
+            believed: 0,
             shifts: Shifts::default(),
             revisions: Revisions::default(),
             config,

@@ -207,6 +207,26 @@ fn a_liar_moves_the_clock_by_next_to_nothing() {
     }
 }
 
+/// 0.1 ppm, which is 1.6 us from one exchange to the next beside packets that queue for 4 us: the server is suspect
+/// within eight of its exchanges, what it said since it left does not stay in the clock, and no honest one is suspect.
+#[test]
+fn a_creeping_server_is_suspect_within_a_few_exchanges() {
+    for seed in 1..=4 {
+        let near = Server { floors: (60e-6, 60e-6), root_distance: 1e-6, ..Server::near() };
+        let liar = near.lying(|time| 1e-7 * (time - HOUR).max(0.0));
+        let mut host = Host::new(seed, vec![Server::near(), Server::near(), liar]);
+        host.run(16.0, HOUR);
+        assert!(host.ensemble.members().iter().all(|member| !member.is_suspect), "seed {seed}");
+        host.run(16.0, HOUR + 144.0);
+        let suspects: Vec<bool> = host.ensemble.members().iter().map(|member| member.is_suspect).collect();
+        assert_eq!(suspects, [false, false, true], "seed {seed}");
+        host.run(16.0, 2.0 * HOUR);
+        assert!(host.ensemble.members()[2].weight == 0.0, "seed {seed}: {:?}", host.ensemble.members());
+        assert!(host.worst(HOUR) < 6e-6, "seed {seed}: {:e}", host.worst(HOUR));
+        assert_eq!(host.escaped(), 0, "seed {seed}");
+    }
+}
+
 /// The nearest, which claims the least, steps by less than paths and claims explain, and comes back three hours later.
 /// That it stays away makes it no truer; it has a part again when it is back.
 #[test]
@@ -235,6 +255,21 @@ fn a_liar_that_answers_first_is_left_with_the_vote() {
     let ahead = host.ensemble.members()[0].ahead.expect("its floors are known");
     assert!((ahead - 20e-3).abs() < 5e-6, "{ahead}");
     assert_eq!(host.escaped(), 0);
+}
+
+/// The nearest, which knows the time best by far, drifts away and takes the clock along until the vote sees it. Then the
+/// clock does not stay where the liar left it.
+#[test]
+fn a_clock_that_a_drifting_liar_led_away_comes_back() {
+    let drift = |time: f64| 3e-8 * (time - LIE).clamp(0.0, 2.0 * HOUR);
+    for seed in 1..=3 {
+        let far = || Server { queueing: 70e-6, ..Server::near() };
+        let near = Server { floors: (60e-6, 60e-6), queueing: 15e-6, root_distance: 10e-6, ..Server::near() };
+        let mut host = Host::new(seed, vec![far(), far(), near.lying(drift)]);
+        host.run(16.0, LIE + 4.0 * HOUR);
+        let settled = host.worst(LIE + 3.0 * HOUR);
+        println!("seed {seed} {settled:e} {:?}", host.ensemble.members());
+    }
 }
 
 /// What no exchange shows of servers of one kind falls with the root of their number.

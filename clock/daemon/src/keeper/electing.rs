@@ -297,10 +297,9 @@ impl Keeper<'_> {
     fn ballot(&self, counter: Counter) -> Ballot {
         let servers = self.within_shares(&self.electable());
         let peers = || servers.iter().filter_map(|server| Some((*server, self.peers.get(*server)?)));
-        // A server that contradicts itself is judged by its past, where there is no other.
-        let is_alone = peers().filter(|(_, peer)| peer.estimate().is_some()).count() < 2;
+        let clocks = peers().filter(|(_, peer)| peer.estimate().is_some()).count();
         let candidate = |(server, peer): (usize, &Peer)| {
-            let claimed = if is_alone { peer.proven(counter) } else { peer.claimed(counter) }?;
+            let claimed = peer.ballot(counter, clocks)?;
             let estimate = peer.estimate()?;
             let vote = &peer.config().vote;
             let now = estimate.carried_to(counter);

@@ -347,6 +347,16 @@ impl Group {
         }
     }
 
+    /// The time of a server moves against theta: its floors gain `variance` in opposite directions, us^2.
+    pub fn part_floors(&mut self, server: usize, variance: f64) {
+        let [forward, backward] = floors_of(server);
+        for (row, a) in [(forward, 1.0), (backward, -1.0)] {
+            for (column, b) in [(forward, 1.0), (backward, -1.0)] {
+                self.p[row][column] += Lanes::all(a * b * variance);
+            }
+        }
+    }
+
     /// Updates the members with a packet: m = z - H x and v = H P H' + noise predict its queueing, and the state takes
     /// over the mean and the variance that the density leaves of them.
     pub fn observe(&mut self, packet: &Packet<'_>, density: &Tabulated, evident: Evident) -> GroupPrediction {

@@ -1,6 +1,7 @@
 //! What is believed to have happened between two exchanges in place of what the filter assumed.
 
-use super::group::{Group, RATE, THETA, floor_of, floors_of};
+use super::BankExchange;
+use super::group::{Evident, Group, RATE, THETA, floor_of, floors_of};
 use super::lanes::Lanes;
 use ffclock_units::Direction;
 
@@ -35,6 +36,18 @@ pub enum Revision {
     /// A lone packet met a floor that is met rarely: it lies `shift` from where it was believed, with the variance of
     /// the packet's prediction. Both floors stay as far apart as they are, as in [`Revision::UnseenFloor`].
     RareFloor(Change),
+    /// The time of a server left those of the others.
+    Departure(Departure),
+}
+
+/// A server whose time left those of the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    pub server: usize,
+    /// How many of the last exchanges came after it.
+    pub since: usize,
+    /// The variance that the server's time gains before each of its exchanges from then on, us^2.
+    pub variance: f64,
 }
 
 impl Revision {
@@ -43,6 +56,19 @@ impl Revision {
         match self {
             Revision::Floor(change) | Revision::RareFloor(change) => change.since,
             Revision::NoiseBurst { since, .. } | Revision::UnseenFloor { since, .. } => *since,
+            Revision::Departure(departure) => departure.since,
+        }
+    }
+
+    /// An exchange after it, as it has to be taken. `evident` is what one with a server that left is evidence for.
+    pub fn retake(&self, exchange: &BankExchange, evident: Evident) -> BankExchange {
+        match self {
+            Revision::Departure(Departure { server, variance, .. })
+                if *server == exchange.server && exchange.evident != Evident::Joins =>
+            {
+                BankExchange { evident, departure: exchange.departure.max(*variance), ..*exchange }
+            }
+            _ => *exchange,
         }
     }
 
@@ -75,6 +101,7 @@ impl Revision {
                     }
                 }
             }
+            Revision::Departure(_) => {}
             Revision::UnseenFloor { server, way, shift, .. } => {
                 let theta = match way {
                     Direction::Outgoing => *shift,

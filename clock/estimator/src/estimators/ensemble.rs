@@ -224,7 +224,8 @@ impl Ensemble {
             let part = |(voice, weight): (&Voice, f64)| weight * weight * voice.variance();
             let parts = voices.iter().zip(weights).filter_map(|(voice, weight)| Some((voice.as_ref()?, weight)));
             self.systematic = libm::sqrt(parts.map(part).sum()) * MICRO;
-            self.filter.weigh(weights);
+            let believed = self.members.iter().filter(|member| member.is_believed).count();
+            self.filter.weigh(weights, believed);
         }
         let published = self.filter.ahead();
         for ((member, weight), voice) in self.members.iter_mut().zip(weights).zip(voices) {
@@ -252,7 +253,8 @@ impl Ensemble {
         let has_majority = |rest: &Voices| 2 * rest.iter().flatten().count().saturating_sub(1) > heard;
         let mut suspects = [false; MOST_SERVERS];
         for (server, suspect) in suspects.iter_mut().enumerate() {
-            let has_moved = self.filter.is_displaced(server) || self.is_still_away(server, &rest);
+            let has_left = self.filter.has_departed(server) || self.filter.is_displaced(server);
+            let has_moved = has_left || self.is_still_away(server, &rest);
             if rest[server].is_some() && has_moved && has_majority(&rest) {
                 (*suspect, rest[server]) = (true, None);
             }

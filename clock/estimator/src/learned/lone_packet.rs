@@ -97,8 +97,14 @@ mod tests {
             let cavities = means.map(|mean| Cavity { mean, variance: 100.0 });
             let prediction = Prediction { cavities, logs: means.map(|mean| density.log_at(mean)) };
             let measurements = [Measurement { delay: 0.0, trip: 0.0, noise: 1e-6 }; 2];
-            let exchange =
-                BankExchange { server: 0, interval: 16.0, measurements, evident: Evident::All, holds_floors: false };
+            let exchange = BankExchange {
+                server: 0,
+                interval: 16.0,
+                measurements,
+                evident: Evident::All,
+                holds_floors: false,
+                departure: 0.0,
+            };
             recent.save(&bank);
             recent.push(Observation { exchange, predictions: [prediction; 2], step: 0.0 });
         }

@@ -6,6 +6,7 @@ use super::path_change::Displacement;
 use super::reinitialise::Reinitialisation;
 use crate::LearnedConfig;
 use crate::bank::FloorBlend;
+use crate::tuning::ensemble::{LEAST_SYSTEMATIC, RETURNED};
 use crate::tuning::learned::EAGER;
 
 /// The path to a server and back.
@@ -26,6 +27,8 @@ pub struct ServerPath {
     pub weight: f64,
     /// Its floors still show the server's time: none has moved since they began.
     follows_floors: bool,
+    /// What its floors and its time were before it left the others, while it is away.
+    before: Option<(FloorBlend, ServerTime)>,
 }
 
 /// A server's own time, as symmetric floors show it.
@@ -51,6 +54,7 @@ impl ServerPath {
             half_asymmetry,
             weight: 0.0,
             follows_floors: false,
+            before: None,
         }
     }
 
@@ -95,6 +99,7 @@ impl ServerPath {
         self.reinitialisation.clear();
         self.displacement = Displacement::default();
         self.ambiguity = FloorAmbiguity::NEW;
+        self.before = None;
         (self.exchanges, self.silence) = (1, 0.0);
     }
 
@@ -111,9 +116,26 @@ impl ServerPath {
 
     /// Takes over what the floors show, as long as they show the server's time.
     pub fn follow(&mut self, floors: &FloorBlend) {
-        if self.follows_floors {
+        if let Some((shown, time)) = self.before {
+            if is_back(&shown, floors) {
+                // What its floors show besides is the path's.
+                (self.before, self.time, self.follows_floors) = (None, time, false);
+            } else {
+                self.time = ServerTime { ahead: time.ahead + floors.ahead - shown.ahead, variance: floors.variance };
+            }
+        } else if self.follows_floors {
             self.time = ServerTime { ahead: floors.ahead - self.half_asymmetry, variance: floors.variance };
         }
+    }
+
+    /// The server's time left those of the others, where its floors were `shown`: from here on they show where it is.
+    pub fn depart(&mut self, shown: FloorBlend) {
+        self.before.get_or_insert((shown, self.time));
+    }
+
+    /// Whether its time is away from the others'.
+    pub fn has_departed(&self) -> bool {
+        self.before.is_some()
     }
 
     /// A floor moved: from here on the floors show the path.
@@ -123,6 +145,16 @@ impl ServerPath {
 
     /// The server's time stepped by this, us.
     pub fn step(&mut self, step: f64) {
-        self.time.ahead += step;
+        if self.before.is_none() {
+            self.time.ahead += step;
+        }
     }
+}
+
+/// Whether floors are where they were, or did not move apart: then the path changed and not the server's time.
+fn is_back(then: &FloorBlend, now: &FloorBlend) -> bool {
+    let there = now.floors[0] - then.floors[0];
+    let back = now.floors[1] - then.floors[1];
+    let room = RETURNED * libm::sqrt(then.variance + now.variance + LEAST_SYSTEMATIC);
+    (now.ahead - then.ahead).abs() <= room || (there + back).abs() > 0.5 * (there - back).abs() + 2.0 * room
 }

@@ -299,7 +299,14 @@ mod tests {
     }
 
     fn exchange(measurements: [Measurement; 2]) -> BankExchange {
-        BankExchange { server: 0, interval: 16.0, measurements, evident: Evident::All, holds_floors: false }
+        BankExchange {
+            server: 0,
+            interval: 16.0,
+            measurements,
+            evident: Evident::All,
+            holds_floors: false,
+            departure: 0.0,
+        }
     }
 
     /// The change that is found when the last packets of one way queue for `queueing`, us, and the path is longer by

@@ -1,6 +1,7 @@
 //! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where
 //! it happened.
 
+use crate::bank::group::Evident;
 use crate::bank::lanes::Lanes;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, BankExchange, Densities, ModelSet, Prediction};
@@ -119,6 +120,14 @@ impl Recent {
         (0..count).map_while(|age| self.get(age)).map(|observation| observation.exchange.interval).sum()
     }
 
+    /// Takes `bank` back to before the last `since` exchanges.
+    pub fn restore(&self, since: usize, bank: &mut Bank) {
+        let before = since.checked_sub(1).filter(|age| *age < self.filled);
+        if let Some(Kept { before, .. }) = before.and_then(|age| self.kept.get(self.slot(age))) {
+            bank.restore(before);
+        }
+    }
+
     /// The best score after the last `since` exchanges if `revisions` happened before them. `scratch` is overwritten.
     pub fn score(&self, since: usize, revisions: &[Revision], scratch: &mut Bank, filtering: Filtering<'_>) -> f64 {
         let Filtering { densities, set } = filtering;
@@ -131,6 +140,8 @@ impl Recent {
             scratch.for_groups(|group| revision.apply(group));
         }
         for Observation { exchange, step, .. } in (0..since).rev().filter_map(|age| self.get(age)) {
+            let retake = |exchange, revision: &Revision| revision.retake(&exchange, exchange.evident);
+            let exchange = &revisions.iter().fold(*exchange, retake);
             let densities = densities(exchange.server);
             scratch.predict(exchange, densities, set);
             scratch.observe(exchange, densities, set);
@@ -151,6 +162,7 @@ impl Recent {
                 bank.for_groups(|group| revision.apply(group));
             }
             bank.save(before);
+            observation.exchange = revision.retake(&observation.exchange, Evident::OwnFloors);
             let densities = (filtering.densities)(observation.exchange.server);
             bank.predict(&observation.exchange, densities, filtering.set);
             observation.predictions = bank.observe(&observation.exchange, densities, filtering.set);
@@ -158,6 +170,9 @@ impl Recent {
                 bank.for_groups(|group| group.follow(observation.step));
             }
         }
-        self.filled = count;
+        // A departure changes nothing of what was remembered before it.
+        if !matches!(revision, Revision::Departure(_)) {
+            self.filled = count;
+        }
     }
 }

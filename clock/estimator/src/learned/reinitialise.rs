@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn exchange(interval: f64, measurements: [Measurement; 2]) -> BankExchange {
-        BankExchange { server: 0, interval, measurements, evident: Evident::All, holds_floors: false }
+        BankExchange { server: 0, interval, measurements, evident: Evident::All, holds_floors: false, departure: 0.0 }
     }
 
     fn rarely(observation: Observation) -> Observation {

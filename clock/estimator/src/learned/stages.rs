@@ -42,7 +42,9 @@ impl Filter {
             is_explained = true;
             events.add(Event::Reinitialised);
         }
-        self.look_for_changes(server, events);
+        if !self.look_for_departure(server) {
+            self.look_for_changes(server, events);
+        }
         now.difference.exclude(self.judge_displacement(server, events));
         self.paths[server].count();
         if events.contains(Event::RateJumped) {
@@ -68,6 +70,7 @@ impl Filter {
             measurements,
             evident,
             holds_floors: self.paths[input.server].learning.holds_floors(),
+            departure: 0.0,
         }
     }
 
@@ -270,7 +273,7 @@ impl Filter {
         self.revise(change.server, &revision);
     }
 
-    fn revise(&mut self, server: usize, revision: &Revision) {
+    pub(super) fn revise(&mut self, server: usize, revision: &Revision) {
         self.start.end();
         let Filter { bank, set, paths, recent, .. } = self;
         let densities = |server: usize| paths[server].learning.densities();
@@ -278,7 +281,7 @@ impl Filter {
         let reinitialisation = &mut paths[server].reinitialisation;
         match revision {
             Revision::UnseenFloor { .. } | Revision::RareFloor(_) => reinitialisation.take_predictions(recent),
-            Revision::Floor(_) | Revision::NoiseBurst { .. } => reinitialisation.interrupt(),
+            Revision::Floor(_) | Revision::NoiseBurst { .. } | Revision::Departure(_) => reinitialisation.interrupt(),
         }
         self.revisions.note(*revision);
     }

@@ -78,6 +78,9 @@ impl Filter {
     pub fn server_time(&self, server: usize) -> Option<ServerTime> {
         let path = self.paths.get(server).filter(|path| path.has_joined())?;
         let ServerTime { ahead, variance } = path.time();
+        if path.has_departed() {
+            return Some(path.time());
+        }
         Some(ServerTime { ahead: ahead + self.displaced(server).unwrap_or(0.0), variance })
     }
 
@@ -86,8 +89,15 @@ impl Filter {
         self.paths.get(server).is_some_and(ServerPath::has_joined) && self.displaced(server).is_some()
     }
 
-    /// The published time becomes this mean of the servers' own times; the weights add up to one.
-    pub fn weigh(&mut self, weights: impl IntoIterator<Item = f64>) {
+    /// Whether a server's time is away from where the others have it.
+    pub fn has_departed(&self, server: usize) -> bool {
+        self.paths.get(server).is_some_and(|path| path.has_joined() && path.has_departed())
+    }
+
+    /// The published time becomes this mean of the servers' own times; the weights add up to one. `believed` is how
+    /// many servers the vote believes, with those that are suspect.
+    pub fn weigh(&mut self, weights: impl IntoIterator<Item = f64>, believed: usize) {
+        self.believed = believed;
         self.ahead = 0.0;
         for (path, weight) in self.paths.iter_mut().zip(weights) {
             path.weight = weight;

@@ -106,13 +106,16 @@ impl Segment {
             Revision::Floor(change) => change.since,
             Revision::NoiseBurst { since, .. } => *since,
             // A smoother, which sees the whole recording, sees such a floor anyway.
-            Revision::UnseenFloor { .. } | Revision::RareFloor(_) => return,
+            Revision::UnseenFloor { .. } | Revision::RareFloor(_) | Revision::Departure(_) => return,
         };
         let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.measurements.is_some());
         let Some((index, _)) = used.take(since).last() else { return };
         let departure = match revision {
             Revision::Floor(change) => Some(self.depart(change, index)),
-            Revision::NoiseBurst { .. } | Revision::UnseenFloor { .. } | Revision::RareFloor(_) => None,
+            Revision::NoiseBurst { .. }
+            | Revision::UnseenFloor { .. }
+            | Revision::RareFloor(_)
+            | Revision::Departure(_) => None,
         };
         debug_assert!(index < self.nodes.len());
         let Some(node) = self.nodes.get_mut(index) else { return };

@@ -16,5 +16,21 @@ pub const LEAST_SYSTEMATIC: f64 = 0.01;
 pub const SUSPECT: f64 = 3.0;
 pub const NO_LONGER_SUSPECT: f64 = 2.0;
 
+/// A packet that comes before its floor by this many standard deviations of what is predicted asks whether a server
+/// left. Size: one in a thousand does, of those that queue as they are expected to.
+pub const EARLY: f64 = 2.0;
+
+/// A departure shows in this many exchanges of its server at least.
+pub const DEPARTURE_WITNESSES: usize = 2;
+
+/// How much likelier a departure must make the last exchanges. Nats. False alarm: exp(-10) for each of its onsets.
+pub const DEPARTURE_GAIN: f64 = 10.0;
+
+/// How much likelier one way that became shorter must be to be believed in its place. Nats.
+pub const DEPARTURE_OVER_PATH: f64 = 2.0;
+
+/// It is over when the server is back to within this many standard deviations.
+pub const RETURNED: f64 = 1.0;
+
 /// Exchanges of all servers that a change can lie back. Size: each costs a copy of the bank, 190 kB with 16 servers.
 pub const MOST_KEPT: usize = 96;

@@ -97,10 +97,9 @@ impl<E: Estimator> Elected<E> {
 
     fn ballots(&self, counter: Counter) -> Vec<ServerClock> {
         let asked = || self.electors.iter().enumerate().filter(|(_, elector)| elector.is_asked);
-        let is_alone = asked().filter(|(_, elector)| elector.estimate().is_some()).count() < 2;
+        let clocks = asked().filter(|(_, elector)| elector.estimate().is_some()).count();
         let ballot = |(server, elector): (usize, &Elector<E>)| {
-            let own = &elector.estimator;
-            let claimed = if is_alone { own.proven(counter) } else { own.claimed(counter) }?;
+            let claimed = elector.estimator.ballot(counter, clocks)?;
             let now = elector.estimate()?.carried_to(counter);
             Some(ServerClock { server, now, claimed, is_trusted: false, is_preferred: false })
         };

@@ -42,6 +42,7 @@ fn start(servers: usize, rate: f64, queueing: &[[f64; 2]]) -> Start {
                 measurements,
                 evident: Evident::All,
                 holds_floors: false,
+                departure: 0.0,
             });
         }
     }
@@ -140,6 +141,7 @@ fn where_the_frame_went_does_not_matter() {
                 measurements,
                 evident: Evident::All,
                 holds_floors: false,
+                departure: 0.0,
             });
         }
         moved.note_step(7.0);
@@ -169,6 +171,7 @@ fn a_second_server_makes_the_rate_better_known() {
                 measurements,
                 evident: Evident::All,
                 holds_floors: false,
+                departure: 0.0,
             });
         }
     }
@@ -195,7 +198,14 @@ fn a_start_is_over_after_its_exchanges_or_when_an_oscillator_may_have_wandered()
     rare.begin(&first(200.0), &packets(0.0, 20.0, [1.0, 1.0]), 0.0);
     assert!(rare.belief().is_some());
     let measurements = packets(8_192.0, 20.0, [1.0, 1.0]);
-    rare.take(&BankExchange { server: 0, interval: 8_192.0, measurements, evident: Evident::All, holds_floors: false });
+    rare.take(&BankExchange {
+        server: 0,
+        interval: 8_192.0,
+        measurements,
+        evident: Evident::All,
+        holds_floors: false,
+        departure: 0.0,
+    });
     assert!(rare.belief().is_none());
 }
 

@@ -1,0 +1,165 @@
+//! Servers whose time leaves that of the others: a generalised likelihood ratio test (G. Lorden, Annals of Mathematical
+//! Statistics 42, 1971; A. Willsky and H. Jones, IEEE Trans. Automatic Control 21, 1976).
+//!
+//! All servers are read by one counter. What all see is the oscillator; what one sees in both directions with opposite
+//! signs is that server. The bank sees the last exchanges of all servers again with the time of one of them free, and
+//! with the oscillator, or one way of the path, free in its place. A departure is believed from where it happened on,
+//! so that nothing of it stays in the clock.
+
+use super::Filter;
+use super::recent::Filtering;
+use crate::bank::FloorBlend;
+use crate::bank::group::Evident;
+use crate::bank::revision::{Change, Departure, Revision};
+use crate::tuning::ensemble::{
+    DEPARTURE_GAIN, DEPARTURE_OVER_PATH, DEPARTURE_WITNESSES, EARLY, LEAST_SYSTEMATIC, NO_LONGER_SUSPECT,
+};
+use crate::tuning::learned::{BURST_SLACK, DECISIVE};
+use ffclock_units::Direction;
+
+/// A departure that the last exchanges may show.
+#[derive(Clone, Copy)]
+struct Suspicion {
+    departure: Departure,
+    /// The best member's score with it.
+    score: f64,
+    /// What the server's floors were before.
+    shown: FloorBlend,
+}
+
+/// A packet that came before its floor.
+#[derive(Clone, Copy)]
+struct EarlyPacket {
+    server: usize,
+    way: Direction,
+    /// By how much, us.
+    by: f64,
+}
+
+impl Filter {
+    /// Looks for a server whose time left that of the others, after an exchange with `server`. The result says whether
+    /// the exchanges since then were taken again without it.
+    pub(super) fn look_for_departure(&mut self, server: usize) -> bool {
+        if self.is_alone(server) || !self.paths[server].is_settled() {
+            return false;
+        }
+        let Some(early) = self.early_packet(server) else { return false };
+        if self.paths[server].has_departed() {
+            // It is away already, so that this moves no clock.
+            let departure = Departure { server, since: 1, variance: early.by * early.by };
+            self.revise(server, &Revision::Departure(departure));
+            return true;
+        }
+        let Some(Suspicion { departure, shown, .. }) = self.suspicion(early) else { return false };
+        self.revise(departure.server, &Revision::Departure(departure));
+        self.paths[departure.server].depart(shown);
+        true
+    }
+
+    /// The packet of the newest exchange that came before its floor by more than what is not known of it, if one did.
+    fn early_packet(&self, server: usize) -> Option<EarlyPacket> {
+        let family = self.bank.best(&self.set).family;
+        let newest = self.recent.get(0).filter(|newest| newest.exchange.server == server)?;
+        let cavities = newest.predictions[family.index()].cavities;
+        let is_early = |way: &Direction| {
+            let cavity = cavities[way.index()];
+            -cavity.mean > EARLY * libm::sqrt(cavity.variance)
+        };
+        let early = Direction::BOTH.into_iter().filter(is_early);
+        let early = early.map(|way| EarlyPacket { server, way, by: -cavities[way.index()].mean });
+        early.max_by(|a, b| a.by.total_cmp(&b.by))
+    }
+
+    /// The likeliest departure that explains an early packet, if nothing else does as well.
+    fn suspicion(&mut self, early: EarlyPacket) -> Option<Suspicion> {
+        let EarlyPacket { server, by, .. } = early;
+        let without = self.bank.best(&self.set).score;
+        let mut found: Option<Suspicion> = None;
+        for count in [DEPARTURE_WITNESSES, 2 * DEPARTURE_WITNESSES, self.recent.depth()] {
+            let Some(since) = self.recent.since(server, count) else { break };
+            let tried = self.tried(Departure { server, since, variance: by * by });
+            found = likelier(found, tried.filter(|tried| tried.score - without > DEPARTURE_GAIN));
+        }
+        let found = found?;
+        let since = found.departure.since;
+        let is_path = self.score_of_path(early, since) - found.score > DEPARTURE_OVER_PATH;
+        let is_rate = self.score_of_rate(early, since) - found.score > DECISIVE;
+        if is_path || is_rate {
+            return None;
+        }
+        // Where another server led the clock away, it is this one that seems to leave.
+        let rivals = (0..self.paths.len()).filter(|other| *other != server);
+        let rival = rivals.fold(None, |best, rival| {
+            likelier(best, self.rival(server, Departure { server: rival, ..found.departure }))
+        });
+        match rival {
+            Some(rival) if rival.score > found.score + DECISIVE => Some(rival),
+            Some(rival) if rival.score > found.score - DECISIVE => None,
+            _ => Some(found),
+        }
+    }
+
+    /// The departure of another server, then or as early as exchanges of `server` are remembered.
+    fn rival(&mut self, server: usize, departure: Departure) -> Option<Suspicion> {
+        let earliest = self.recent.since(server, self.recent.depth());
+        let earlier = earliest.and_then(|since| self.tried(Departure { since, ..departure }));
+        likelier(earlier, self.tried(departure))
+    }
+
+    /// What the last exchanges say with a departure; `None` where the others cannot tell.
+    fn tried(&mut self, departure: Departure) -> Option<Suspicion> {
+        let Departure { server, since, .. } = departure;
+        if !self.can_tell(server, since) {
+            return None;
+        }
+        let score = self.score(since, Revision::Departure(departure));
+        let shows = self.scratch.floors(&self.set, server);
+        self.recent.restore(since, &mut self.scratch);
+        let shown = self.scratch.floors(&self.set, server);
+        let variance = shown.variance + shows.variance + LEAST_SYSTEMATIC;
+        let is_away = (shows.ahead - shown.ahead).abs() > NO_LONGER_SUSPECT * libm::sqrt(variance);
+        is_away.then_some(Suspicion { departure, score, shown })
+    }
+
+    /// Whether this server has a part in the clock, in each of its last exchanges, and those of the others that answered
+    /// since then are a majority of all that are believed.
+    fn can_tell(&self, server: usize, since: usize) -> bool {
+        let exchanges = || (0..since).filter_map(|age| self.recent.get(age)).map(|observation| observation.exchange);
+        let speaks = |other: usize| {
+            let mut own = exchanges().filter(|exchange| exchange.server == other).peekable();
+            self.paths[other].weight > 0.0
+                && own.peek().is_some()
+                && own.all(|exchange| exchange.evident == Evident::All)
+        };
+        let others = (0..self.paths.len()).filter(|other| *other != server && speaks(*other)).count();
+        speaks(server) && 2 * others > self.believed
+    }
+
+    /// The score with the floor of the early packet's way lower by as much.
+    fn score_of_path(&mut self, early: EarlyPacket, since: usize) -> f64 {
+        let EarlyPacket { server, way, by } = early;
+        self.score(since, Revision::Floor(Change { server, way, since, shift: -by, variance: by * by }))
+    }
+
+    /// The score with a burst of noise in the counter's rate that makes up for the early packet.
+    fn score_of_rate(&mut self, early: EarlyPacket, since: usize) -> f64 {
+        let rate = early.by / self.recent.elapsed(since);
+        let theta = BURST_SLACK * early.by;
+        self.score(since, Revision::NoiseBurst { since, variances: [theta * theta, rate * rate] })
+    }
+
+    /// The best member's score with a revision before the last `since` exchanges; the scratch bank holds what it made of
+    /// them.
+    fn score(&mut self, since: usize, revision: Revision) -> f64 {
+        let Filter { paths, recent, scratch, set, .. } = self;
+        let densities = |server: usize| paths[server].learning.densities();
+        recent.score(since, &[revision], scratch, Filtering { densities: &densities, set })
+    }
+}
+
+fn likelier(one: Option<Suspicion>, other: Option<Suspicion>) -> Option<Suspicion> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other.score > one.score { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}
