@@ -45,7 +45,7 @@ pub struct AttachedFastPath {
 
 /// Attaches the program where the configuration names a device. Where it cannot be had, the reason is logged, and the
 /// sockets answer alone.
-pub fn attach(config: &ServeConfig, sockets: &[ServedSocket]) -> Option<Result<AttachedFastPath, String>> {
+pub fn attach(config: &ServeConfig, sockets: &[Vec<ServedSocket>]) -> Option<Result<AttachedFastPath, String>> {
     let attached = attach_to(config.xdp.name()?, config, sockets);
     match &attached {
         Ok(path) => tracing::info!(at = path.describe(), "plain requests are answered in the driver"),
@@ -54,8 +54,9 @@ pub fn attach(config: &ServeConfig, sockets: &[ServedSocket]) -> Option<Result<A
     Some(attached)
 }
 
-fn attach_to(device: &str, config: &ServeConfig, sockets: &[ServedSocket]) -> Result<AttachedFastPath, String> {
-    let mut listen: Vec<SocketAddr> = sockets.iter().filter_map(|socket| socket.local_address().ok()).collect();
+fn attach_to(device: &str, config: &ServeConfig, sockets: &[Vec<ServedSocket>]) -> Result<AttachedFastPath, String> {
+    let mut listen: Vec<SocketAddr> =
+        sockets.iter().flatten().filter_map(|socket| socket.local_address().ok()).collect();
     listen.sort_unstable();
     listen.dedup();
     let reachable = listen.iter().filter(|address| !address.ip().is_loopback());
