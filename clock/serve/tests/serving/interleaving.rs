@@ -19,9 +19,9 @@ struct Interleaver {
 
 impl Interleaver {
     fn of(serving: &Serving) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(serving.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.connect(serving.address).expect("a route");
+        socket.set_read_timeout(Some(Duration::from_secs(2))).expect("a timeout");
         Interleaver { socket, number: 1000 }
     }
 
@@ -30,10 +30,10 @@ impl Interleaver {
         self.number += 2;
         let [transmit, receive] = [self.number, self.number + 1].map(NtpTimestamp::from_raw);
         let request = Packet { origin: named, receive, ..Packet::request(Version::V4, transmit) };
-        self.socket.send(&request.encode()).unwrap();
+        self.socket.send(&request.encode()).expect("it is sent");
         let mut bytes = [0; 100];
-        assert_eq!(self.socket.recv(&mut bytes).unwrap(), 48);
-        let reply = Packet::decode(&bytes[..48]).unwrap();
+        assert_eq!(self.socket.recv(&mut bytes).expect("a reply"), 48);
+        let reply = Packet::decode(&bytes[..48]).expect("a header");
         assert!(reply.origin == transmit || reply.origin == receive, "{reply:?}");
         assert_ne!(reply.receive, reply.transmit);
         (reply, reply.origin == receive)
