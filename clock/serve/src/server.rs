@@ -55,7 +55,8 @@ const LOOK: Span = Span::from_secs(1);
 pub fn run(config: ServeConfig, again: &dyn Fn() -> Result<ServeConfig, String>) -> Result<(), ServeError> {
     let mut signals = Signals::install().map_err(about("signals"))?;
     let sockets = open_sockets(&config)?;
-    let attached = fast_path::attach(&config, &sockets);
+    let listen = sockets.iter().flatten().filter_map(|socket| socket.local_address().ok()).collect();
+    let attached = fast_path::attach(&config, listen);
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
     let mut server = Server::start(&config, sockets, again)?;
