@@ -16,7 +16,7 @@ use crate::served_clock::ServedClock;
 use ffclock_client::Snapshot;
 use ffclock_control::serve::FastPathReport;
 use ffclock_counter::CounterId;
-use ffclock_sys::{ServedSocket, addresses_of, device_index};
+use ffclock_sys::{addresses_of, device_index};
 use ffclock_units::{Counter, Span};
 use ffclock_wire::Packet;
 use ffclock_xdp::{BootPair, FastOutcome, FastPath, FastPathError, FastPathPlace, LineMaker, NoLine};
@@ -43,10 +43,10 @@ pub struct AttachedFastPath {
     listen: Vec<SocketAddr>,
 }
 
-/// Attaches the program where the configuration names a device. Where it cannot be had, the reason is logged, and the
-/// sockets answer alone.
-pub fn attach(config: &ServeConfig, sockets: &[Vec<ServedSocket>]) -> Option<Result<AttachedFastPath, String>> {
-    let attached = attach_to(config.xdp.name()?, config, sockets);
+/// Attaches the program where the configuration names a device, for sockets with these addresses. Where it cannot be
+/// had, the reason is logged, and the sockets answer alone.
+pub fn attach(config: &ServeConfig, listen: Vec<SocketAddr>) -> Option<Result<AttachedFastPath, String>> {
+    let attached = attach_to(config.xdp.name()?, config, listen);
     match &attached {
         Ok(path) => tracing::info!(at = path.describe(), "plain requests are answered in the driver"),
         Err(reason) => tracing::warn!(%reason, "no fast path; the sockets answer alone"),
@@ -54,9 +54,7 @@ pub fn attach(config: &ServeConfig, sockets: &[Vec<ServedSocket>]) -> Option<Res
     Some(attached)
 }
 
-fn attach_to(device: &str, config: &ServeConfig, sockets: &[Vec<ServedSocket>]) -> Result<AttachedFastPath, String> {
-    let mut listen: Vec<SocketAddr> =
-        sockets.iter().flatten().filter_map(|socket| socket.local_address().ok()).collect();
+fn attach_to(device: &str, config: &ServeConfig, mut listen: Vec<SocketAddr>) -> Result<AttachedFastPath, String> {
     listen.sort_unstable();
     listen.dedup();
     let reachable = listen.iter().filter(|address| !address.ip().is_loopback());

@@ -64,7 +64,8 @@ pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, St
     let ServeSettings { serve: config, nts } = settings;
     let sockets = open_sockets(&config)?;
     let nts_parts = NtsParts::open(&nts).map_err(because)?;
-    let attached = fast_path::attach(&config, &sockets);
+    let listen = sockets.iter().flatten().filter_map(|socket| socket.local_address().ok()).collect();
+    let attached = fast_path::attach(&config, listen);
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
     let cookies = nts_parts.as_ref().map(|parts| parts.keys(&nts));
