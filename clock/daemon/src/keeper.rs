@@ -9,6 +9,7 @@ mod election_log;
 mod leap_seconds;
 mod page_file;
 mod polling;
+mod protecting;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod tests;
 
 use crate::calibrator::Calibrator;
 use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
+use crate::establish::Establisher;
 use crate::host_counter::{Host, HostCounter, ThisHost};
 use crate::journal::{Journal, Weight};
 use crate::kernel_clock::KernelClockDriver;
@@ -57,6 +59,7 @@ pub(crate) struct Keeper<'a> {
     boot: String,
     pub(crate) peers: Vec<Peer>,
     pub(crate) resolver: Resolver,
+    pub(crate) establisher: Establisher,
     writer: Writer<SharedPage>,
     /// The lines of the past for old stamps; `None` where there is no room for them.
     history: Option<HistoryWriter<SharedHistory>>,
@@ -124,6 +127,7 @@ impl<'a> Keeper<'a> {
             read_config,
             peers: Vec::new(),
             resolver: Resolver::new().map_err(about("resolver"))?,
+            establisher: Establisher::new().map_err(about("establisher"))?,
             writer: Writer::open(page, BootId::parse(&boot)),
             history: None,
             kernel_clock,
@@ -317,7 +321,10 @@ impl<'a> Keeper<'a> {
         let remembered = self.remembered();
         let mut peer = Peer::new(server, self.environment(), remembered, self.context.now);
         peer.record_into(recorder);
-        peer.look_up(&mut self.resolver, &mut self.context);
+        self.give_key(&mut peer);
+        if !peer.is_nts() {
+            peer.look_up(&mut self.resolver, &mut self.context);
+        }
         self.peers.push(peer);
     }
 
@@ -381,8 +388,9 @@ impl<'a> Keeper<'a> {
     }
 
     fn look_up_names(&mut self) {
+        self.establish_keys();
         for peer in &mut self.peers {
-            if peer.wants_look_up(self.context.now) {
+            if !peer.is_nts() && peer.wants_look_up(self.context.now) {
                 peer.look_up(&mut self.resolver, &mut self.context);
             }
         }
@@ -467,16 +475,17 @@ impl<'a> Keeper<'a> {
         }
         self.election.set_rules(config.vote);
         let mut before = std::mem::take(&mut self.peers);
-        let origin = |server: &ServerConfig| before.iter().position(|peer| peer.config().address == server.address);
+        let origin = |server: &ServerConfig| before.iter().position(|peer| peer.config().is_same_server(server));
         let origins: Vec<Option<usize>> = config.servers.iter().map(origin).collect();
         let (mut kept, wanted) = (0, config.servers.len());
         let followed =
             self.election.selected().and_then(|selected| before.get(selected)).map(|peer| peer.name().to_owned());
         for server in config.servers {
-            match before.iter().position(|peer| peer.config().address == server.address) {
+            match before.iter().position(|peer| peer.config().is_same_server(&server)) {
                 Some(position) => {
                     let mut peer = before.remove(position);
                     peer.reconfigure(server);
+                    self.give_key(&mut peer);
                     self.peers.push(peer);
                     kept += 1;
                 }

@@ -2,9 +2,10 @@
 
 use super::check::{self, Conflict};
 use super::polls::{self, PollKeys};
+use super::protection;
 use super::{
-    Config, ConfigError, EstimatorConfig, MOST_SERVERS, ServerAddress, ServerConfig, ServerVote, describe_all, host,
-    vote,
+    Config, ConfigError, EstimatorConfig, MOST_SERVERS, ServerAddress, ServerConfig, ServerProtection, ServerVote,
+    describe_all, host, vote,
 };
 use ffclock_service::{ConfigText, DeTable, DeValue, Described, Value};
 use ffclock_source::SourceConfig;
@@ -72,17 +73,18 @@ impl<'t> Reader<'t> {
         for address in more {
             let server = ServerConfig {
                 address: address.clone(),
+                protection: ServerProtection::default(),
                 vote: ServerVote::default(),
                 source: source.clone(),
                 estimator: estimator.clone(),
             };
             self.add(&mut config.servers, server, None);
         }
-        self.check_whole(&config);
+        self.check_whole(&mut config);
         Some(config)
     }
 
-    fn check_whole(&mut self, config: &Config) {
+    fn check_whole(&mut self, config: &mut Config) {
         if config.servers.is_empty() && self.file.is_fine() {
             self.problem(0, "no [[server]] is configured".to_owned());
         }
@@ -91,9 +93,13 @@ impl<'t> Reader<'t> {
                 self.problem(at, message);
             }
         }
-        if self.file.is_fine() {
-            let contradictions = vote::contradictions(config).into_iter();
-            self.report(contradictions.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
+        // Servers that may not vote count as such from here on.
+        protection::apply(config);
+        for contradictions in [protection::contradictions, vote::contradictions] {
+            if self.file.is_fine() {
+                let found = contradictions(config).into_iter();
+                self.report(found.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
+            }
         }
         self.report(check::conflicts(&config.daemon));
     }
@@ -167,6 +173,7 @@ impl<'t> Reader<'t> {
         };
         let mut server = ServerConfig {
             address: ServerAddress::default(),
+            protection: ServerProtection::default(),
             vote: ServerVote::default(),
             source: source.clone(),
             estimator: estimator.clone(),
@@ -186,7 +193,10 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        for message in [vote::contradiction(&server), polls::contradiction(&server)].into_iter().flatten() {
+        for message in [vote::contradiction(&server), polls::contradiction(&server), protection::contradiction(&server)]
+            .into_iter()
+            .flatten()
+        {
             self.problem(entry.span().start, message);
         }
         Some(server)
@@ -222,9 +232,18 @@ impl<'t> Reader<'t> {
 }
 
 impl ServerConfig {
+    /// Whether a conversation with the one goes on as one with the other: the same server, protected in the same way.
+    pub(crate) fn is_same_server(&self, other: &ServerConfig) -> bool {
+        self.address == other.address && self.protection == other.protection
+    }
+
     /// Sets a key of a `[[server]]` table in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.address.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.protection.set(name, text) {
             Err(OptionError::Unknown) => {}
             known => return known,
         }
