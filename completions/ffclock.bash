@@ -31,6 +31,9 @@ _ffclock() {
             ffclock,reload)
                 cmd="ffclock__subcmd__reload"
                 ;;
+            ffclock,serve)
+                cmd="ffclock__subcmd__serve"
+                ;;
             ffclock,sources)
                 cmd="ffclock__subcmd__sources"
                 ;;
@@ -61,6 +64,9 @@ _ffclock() {
             ffclock__subcmd__help,reload)
                 cmd="ffclock__subcmd__help__subcmd__reload"
                 ;;
+            ffclock__subcmd__help,serve)
+                cmd="ffclock__subcmd__help__subcmd__serve"
+                ;;
             ffclock__subcmd__help,sources)
                 cmd="ffclock__subcmd__help__subcmd__sources"
                 ;;
@@ -76,6 +82,21 @@ _ffclock() {
             ffclock__subcmd__help,watch)
                 cmd="ffclock__subcmd__help__subcmd__watch"
                 ;;
+            ffclock__subcmd__help__subcmd__serve,status)
+                cmd="ffclock__subcmd__help__subcmd__serve__subcmd__status"
+                ;;
+            ffclock__subcmd__serve,help)
+                cmd="ffclock__subcmd__serve__subcmd__help"
+                ;;
+            ffclock__subcmd__serve,status)
+                cmd="ffclock__subcmd__serve__subcmd__status"
+                ;;
+            ffclock__subcmd__serve__subcmd__help,help)
+                cmd="ffclock__subcmd__serve__subcmd__help__subcmd__help"
+                ;;
+            ffclock__subcmd__serve__subcmd__help,status)
+                cmd="ffclock__subcmd__serve__subcmd__help__subcmd__status"
+                ;;
             *)
                 ;;
         esac
@@ -83,7 +104,7 @@ _ffclock() {
 
     case "${cmd}" in
         ffclock)
-            opts="-h -V --page --control --json --help --version now stamp at elapsed status sources watch wait reload help"
+            opts="-h -V --page --control --json --help --version now stamp at elapsed status sources watch wait reload serve help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -157,7 +178,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help)
-            opts="now stamp at elapsed status sources watch wait reload help"
+            opts="now stamp at elapsed status sources watch wait reload serve help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -229,6 +250,34 @@ _ffclock() {
         ffclock__subcmd__help__subcmd__reload)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__serve)
+            opts="status"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__serve__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -355,6 +404,96 @@ _ffclock() {
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__serve)
+            opts="-h --page --control --json --help status help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__serve__subcmd__help)
+            opts="status help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__serve__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__serve__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__serve__subcmd__status)
+            opts="-h --socket --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

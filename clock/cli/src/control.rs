@@ -17,6 +17,17 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// A program with a control socket, for what is said of it.
+pub(crate) struct Asked {
+    /// Its name.
+    pub(crate) program: &'static str,
+    /// The option that names its socket.
+    pub(crate) option: &'static str,
+}
+
+/// The daemon that keeps time.
+const DAEMON: Asked = Asked { program: "ffclockd", option: "--control" };
+
 /// How long a whole conversation may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A longer answer is not from ffclockd.
@@ -32,14 +43,19 @@ pub(crate) fn status(global: &Global) -> Result<StatusReport, Failure> {
 /// # Errors
 /// Nothing listens there; or the daemon does not answer within two seconds, or in another protocol.
 pub fn status_at(socket: &Path) -> Result<StatusReport, Failure> {
-    let line = ask(socket, Request::Status)?;
-    expect(&line, "status")?;
-    understand(&line)
+    status_of(&DAEMON, socket, "status")
+}
+
+/// The state of the program that listens on this socket, in an answer of this kind.
+pub(crate) fn status_of<T: DeserializeOwned>(asked: &Asked, socket: &Path, answer: &str) -> Result<T, Failure> {
+    let line = ask(asked, socket, Request::Status)?;
+    expect(asked, &line, answer)?;
+    understand(asked, &line)
 }
 
 /// Has the daemon read its configuration again.
 pub(crate) fn reload(global: &Global) -> Result<(), Failure> {
-    expect(&ask(&socket(global)?, Request::Reload)?, "reloaded")
+    expect(&DAEMON, &ask(&DAEMON, &socket(global)?, Request::Reload)?, "reloaded")
 }
 
 /// The socket that was named; or else the one beside the page, which need not be there for that; or else, where no page
@@ -75,12 +91,12 @@ fn find(page: &Path, others: Vec<PathBuf>) -> Result<PathBuf, Failure> {
     let found = tried.iter().find(|path| path.exists());
     found.cloned().ok_or_else(|| {
         let names: Vec<String> = tried.iter().map(|path| path.display().to_string()).collect();
-        missing(&names.join(" nor "))
+        missing(&DAEMON, &names.join(" nor "))
     })
 }
 
-fn missing(places: &str) -> Failure {
-    format!("there is no control socket {places}: is ffclockd running? (--control names another socket)").into()
+fn missing(Asked { program, option }: &Asked, places: &str) -> Failure {
+    format!("there is no control socket {places}: is {program} running? ({option} names another socket)").into()
 }
 
 /// Which answer a line is, with what every kind of answer may carry.
@@ -90,24 +106,24 @@ struct AnswerHead {
     message: Option<String>,
 }
 
-fn expect(line: &str, wanted: &str) -> Result<(), Failure> {
-    let head: AnswerHead = understand(line)?;
+fn expect(asked: &Asked, line: &str, wanted: &str) -> Result<(), Failure> {
+    let head: AnswerHead = understand(asked, line)?;
     match head.answer.as_str() {
         kind if kind == wanted => Ok(()),
-        "error" => Err(format!("ffclockd refused: {}", head.message.unwrap_or_default()).into()),
-        other => Err(not_understood(&format!("it answered `{}`", other.escape_default()))),
+        "error" => Err(format!("{} refused: {}", asked.program, head.message.unwrap_or_default()).into()),
+        other => Err(not_understood(asked, &format!("it answered `{}`", other.escape_default()))),
     }
 }
 
-fn understand<T: DeserializeOwned>(line: &str) -> Result<T, Failure> {
-    serde_json::from_str(line).map_err(|error| not_understood(&error.to_string()))
+fn understand<T: DeserializeOwned>(asked: &Asked, line: &str) -> Result<T, Failure> {
+    serde_json::from_str(line).map_err(|error| not_understood(asked, &error.to_string()))
 }
 
-fn not_understood(why: &str) -> Failure {
-    format!("the answer of ffclockd is not understood ({why}): do ffclock and ffclockd have the same version?").into()
+fn not_understood(Asked { program, .. }: &Asked, why: &str) -> Failure {
+    format!("the answer of {program} is not understood ({why}): do ffclock and {program} have the same version?").into()
 }
 
-fn ask(path: &Path, request: Request) -> Result<String, Failure> {
+fn ask(asked: &Asked, path: &Path, request: Request) -> Result<String, Failure> {
     let deadline = Instant::now() + PATIENCE;
     let question = serde_json::to_string(&request).map_err(|error| Failure::from(error.to_string()))?;
     let talk = || -> std::io::Result<Vec<u8>> {
@@ -115,8 +131,8 @@ fn ask(path: &Path, request: Request) -> Result<String, Failure> {
         stream.write_all(format!("{question}\n").as_bytes())?;
         read_line(&mut stream, deadline)
     };
-    let answer = talk().map_err(|error| Failure::from(explain(path, &error)))?;
-    String::from_utf8(answer).map_err(|_| not_understood("it is not text"))
+    let answer = talk().map_err(|error| Failure::from(explain(asked, path, &error)))?;
+    String::from_utf8(answer).map_err(|_| not_understood(asked, "it is not text"))
 }
 
 /// A connection whose every step is bounded: with a send timeout, Linux also bounds the wait for a place in a full
@@ -157,28 +173,29 @@ fn read_line(stream: &mut UnixStream, deadline: Instant) -> std::io::Result<Vec<
 }
 
 /// What went wrong, and what to do about it.
-fn explain(path: &Path, error: &std::io::Error) -> String {
+fn explain(asked: &Asked, path: &Path, error: &std::io::Error) -> String {
+    let Asked { program, option } = asked;
     let is_socket = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
     let path = path.display();
     match error.kind() {
-        ErrorKind::NotFound => missing(&path.to_string()).message,
+        ErrorKind::NotFound => missing(asked, &path.to_string()).message,
         ErrorKind::ConnectionRefused if !is_socket => {
-            format!("{path} is not a socket: name the control socket of ffclockd (--control)")
+            format!("{path} is not a socket: name the control socket of {program} ({option})")
         }
-        ErrorKind::ConnectionRefused => format!("nothing listens on {path}: ffclockd has stopped; start it again"),
+        ErrorKind::ConnectionRefused => format!("nothing listens on {path}: {program} has stopped; start it again"),
         ErrorKind::PermissionDenied => {
-            format!("this user may not talk to {path}: join the socket's group, or run as the user of ffclockd")
+            format!("this user may not talk to {path}: join the socket's group, or run as the user of {program}")
         }
         ErrorKind::TimedOut | ErrorKind::WouldBlock => {
-            format!("ffclockd did not answer on {path} within {} s: it is stopped or stuck", PATIENCE.as_secs())
+            format!("{program} did not answer on {path} within {} s: it is stopped or stuck", PATIENCE.as_secs())
         }
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-            format!("ffclockd closed {path} without an answer: look at its log")
+            format!("{program} closed {path} without an answer: look at its log")
         }
         ErrorKind::FileTooLarge => {
-            format!("the answer on {path} is longer than {LONGEST_ANSWER} bytes: this is not ffclockd")
+            format!("the answer on {path} is longer than {LONGEST_ANSWER} bytes: this is not {program}")
         }
-        _ => format!("cannot talk to ffclockd on {path}: {error}"),
+        _ => format!("cannot talk to {program} on {path}: {error}"),
     }
 }
 

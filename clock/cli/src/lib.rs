@@ -18,6 +18,7 @@ mod now;
 pub mod output;
 mod page;
 mod reload;
+mod serve;
 mod sources;
 mod stamp;
 mod status;
@@ -93,6 +94,8 @@ enum Subcommands {
     Wait(wait::Args),
     /// Have the daemon read its configuration again
     Reload(reload::Args),
+    /// Show the state of ffclock-serve, the NTP server
+    Serve(serve::Args),
 }
 
 /// Runs the command that the arguments of this process ask for.
@@ -127,6 +130,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Subcommands::Watch(args) => watch::run(global, args),
         Subcommands::Wait(args) => wait::run(global, args),
         Subcommands::Reload(args) => reload::run(global, args),
+        Subcommands::Serve(args) => serve::run(global, args),
     }
 }
 

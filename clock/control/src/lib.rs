@@ -9,4 +9,5 @@
 pub mod calibration;
 pub mod metrics;
 pub mod protocol;
+pub mod serve;
 pub mod why;

@@ -114,6 +114,24 @@ families! {
     SOURCE_REJECTED = "ffclock_source_rejected": Counter, "Packets refused.";
 }
 
+/// What ffclock-serve serves of itself.
+pub mod serve {
+    use super::{Family, Kind};
+
+    families! {
+        SYNCHRONISED = "ffclock_serve_synchronised": Gauge, "Whether replies claim a time.";
+        ROOT_DISTANCE = "ffclock_serve_root_distance_seconds": Gauge in "seconds",
+            "Half the root delay and the root dispersion of replies: the largest error that they admit.";
+        STRATUM = "ffclock_serve_stratum": Gauge, "Stratum of replies.";
+        PACKETS = "ffclock_serve_packets": Counter, "Packets of each kind.";
+        ESTABLISHMENTS = "ffclock_serve_establishments": Counter,
+            "Connections for key establishment (NTS), by the reason for which they ended.";
+        KERNEL_DROPPED = "ffclock_serve_kernel_dropped": Counter,
+            "Packets that the kernel threw away because a socket was full.";
+        UPTIME = "ffclock_serve_uptime_seconds": Gauge in "seconds", "Time since the server started.";
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

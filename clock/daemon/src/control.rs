@@ -1,15 +1,15 @@
 //! The two views of a running daemon: a control socket with JSON lines, and metrics over HTTP on a loopback address.
 //!
 //! Both are readers: they get a report and can change nothing in the rooms that keep time. Anyone may ask for the
-//! status; a reload is for root and for the daemon's own user. All input here is untrusted: lines are bounded,
-//! connections are few, and the oldest is closed when there are too many.
+//! status; a reload is for root and for the daemon's own user. The sockets and their connections are
+//! `ffclock_service`'s.
 
-mod connection;
 mod metrics;
 
-pub(crate) use connection::{Listener, Service};
-
 use ffclock_control::protocol::{Answer, Request, StatusReport, parse_request};
+use ffclock_service::Rights;
+
+pub(crate) use metrics::exposition;
 
 /// What a service needs from the daemon.
 pub(crate) trait Reporter {
@@ -22,17 +22,8 @@ pub(crate) trait Reporter {
     fn reload(&mut self) -> Result<(), String>;
 }
 
-/// The rights of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rights {
-    /// To read the state.
-    Look,
-    /// To read the state and to have the configuration read again.
-    Command,
-}
-
 /// Answers one line of the control socket; the answer ends with a newline.
-fn answer_line(line: &[u8], rights: Rights, daemon: &mut dyn Reporter) -> String {
+pub(crate) fn answer_line(line: &[u8], rights: Rights, daemon: &mut dyn Reporter) -> String {
     let answer = match parse_request(line) {
         Ok(Request::Status) => Answer::Status(Box::new(daemon.status())),
         Ok(Request::Reload) if rights == Rights::Look => {
@@ -51,13 +42,38 @@ fn answer_line(line: &[u8], rights: Rights, daemon: &mut dyn Reporter) -> String
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use ffclock_control::protocol::CounterReport;
+
+    pub(crate) struct Idle;
+
+    impl Reporter for Idle {
+        fn status(&self) -> StatusReport {
+            StatusReport {
+                version: "0".into(),
+                uptime_s: 1.0,
+                counter: CounterReport { name: "tsc".into(), reason: "test".into(), nominal_hz: 1e9, epoch: 1 },
+                stamps: "kernel".into(),
+                page: "/page".into(),
+                clock: None,
+                keep_noise_s: None,
+                selected: None,
+                quorum: None,
+                vote: None,
+                sources: Vec::new(),
+                events: Vec::new(),
+            }
+        }
+        fn reload(&mut self) -> Result<(), String> {
+            Err("refused".into())
+        }
+    }
 
     #[test]
     fn a_reload_is_not_for_everybody() {
         let reload = br#"{"command":"reload"}"#;
-        assert!(answer_line(reload, Rights::Look, &mut connection::tests::Idle).contains("only root"));
-        assert!(answer_line(reload, Rights::Command, &mut connection::tests::Idle).contains("refused"));
+        assert!(answer_line(reload, Rights::Look, &mut Idle).contains("only root"));
+        assert!(answer_line(reload, Rights::Command, &mut Idle).contains("refused"));
     }
 }

@@ -4,17 +4,16 @@
 //! Tens of sockets need no more, and a network simulator that stands between a program and its C library can drive the
 //! unmodified daemon (see the notes on the event loop in ARCHITECTURE.md).
 
-use crate::control::{Listener, Service};
+use crate::control;
 use crate::keeper::{Keeper, StartError, about};
 use crate::peer::Peer;
+use ffclock_service::{Answering, ControlSocket, Listener, Rights};
 use ffclock_sys::Interest;
 use ffclock_sys::{CancelOnSetTimer, Notice, Signal, Signals, notify};
 use ffclock_units::{Moment, Mono, Span};
 use std::net::TcpListener;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What woke the loop up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,25 +27,13 @@ enum Wake {
     Visitors,
 }
 
-/// How often the control socket is looked for at most; without any work the loop wakes up every 20 s.
-const CONTROL_LOOKS: Span = Span::from_secs(4);
-
 /// The inputs of the daemon other than its own conversations with servers.
 struct Listeners {
     signals: Signals,
     clock_set: Option<CancelOnSetTimer>,
-    control: Option<Control>,
+    control: Option<ControlSocket>,
     metrics: Option<Listener<TcpListener>>,
     watchdog: Option<Watchdog>,
-}
-
-/// The control socket; its file is removed when it is dropped.
-struct Control {
-    listener: Listener<UnixListener>,
-    path: PathBuf,
-    /// Which file it is: its device and its number there.
-    identity: (u64, u64),
-    next_look: Moment<Mono>,
 }
 
 /// A service manager that wants regular signs of life.
@@ -104,13 +91,12 @@ impl Listeners {
 
     /// Makes the control socket again if its file is not in its place: no client finds the old one any more.
     fn keep_control(&mut self, now: Moment<Mono>, keeper: &mut Keeper<'_>) {
-        let Some(control) = self.control.as_mut().filter(|control| now >= control.next_look) else { return };
-        control.next_look = now + CONTROL_LOOKS;
-        if control.is_in_place() {
+        let Some(control) = &mut self.control else { return };
+        if !control.is_missed(now) {
             return;
         }
         let journal = &mut keeper.context.journal;
-        let path = control.path.clone();
+        let path = control.path().to_owned();
         match listen_for_control(&path) {
             Ok(again) => {
                 self.control = Some(again);
@@ -145,7 +131,7 @@ impl Listeners {
             }
         }
         if let Some(control) = &self.control {
-            control.listener.interests(&mut |interest| waiting.add(interest, Wake::Visitors));
+            control.listener().interests(&mut |interest| waiting.add(interest, Wake::Visitors));
         }
         if let Some(metrics) = &self.metrics {
             metrics.interests(&mut |interest| waiting.add(interest, Wake::Visitors));
@@ -157,7 +143,7 @@ impl Listeners {
 
     /// When the clients must be served even if none of them is ready.
     fn next_timeout(&self) -> Option<Moment<Mono>> {
-        let control = self.control.as_ref().and_then(|control| control.listener.next_timeout());
+        let control = self.control.as_ref().and_then(|control| control.listener().next_timeout());
         let metrics = self.metrics.as_ref().and_then(Listener::next_timeout);
         control.into_iter().chain(metrics).min()
     }
@@ -168,7 +154,7 @@ impl Listeners {
 
     fn serve(&mut self, now: Moment<Mono>, keeper: &mut Keeper<'_>) {
         if let Some(control) = &mut self.control {
-            control.listener.serve(now, keeper);
+            control.listener_mut().serve(now, keeper);
         }
         if let Some(metrics) = &mut self.metrics {
             metrics.serve(now, keeper);
@@ -183,7 +169,7 @@ impl Listeners {
                 Signal::Hangup => {
                     notify_manager(Notice::Reloading);
                     // The keeper has logged any error; the old configuration then stays in force.
-                    let _ = crate::control::Reporter::reload(keeper);
+                    let _ = control::Reporter::reload(keeper);
                     notify_manager(Notice::Ready);
                 }
                 Signal::Terminate | Signal::Interrupt => stop = true,
@@ -234,55 +220,20 @@ fn notify_manager(notice: Notice<'_>) {
     }
 }
 
-impl Control {
-    /// Whether clients that open the path reach this socket.
-    fn is_in_place(&self) -> bool {
-        identity(&self.path).is_ok_and(|identity| identity == self.identity)
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // Another socket may have taken the place.
-        if self.is_in_place() {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
-    std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
-}
-
-/// Replaces a socket left behind by a killed daemon. A socket that still has a listener is not replaced, and neither is
-/// anything that is not a socket.
-fn listen_for_control(path: &Path) -> Result<Control, StartError> {
-    let named = || format!("control socket {}", path.display());
-    let refused = |why: &str| about(named())(std::io::Error::other(why.to_owned()));
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory).map_err(about(named()))?;
-    }
-    if let Ok(found) = std::fs::symlink_metadata(path) {
-        if !found.file_type().is_socket() {
-            return Err(refused("something else is there that is not a socket"));
-        }
-        if UnixStream::connect(path).is_ok() {
-            return Err(refused("another ffclockd is running"));
-        }
-        std::fs::remove_file(path).map_err(about(named()))?;
-    }
-    let socket = UnixListener::bind(path).map_err(about(named()))?;
-    socket.set_nonblocking(true).map_err(about(named()))?;
-    // Anyone may read the status; the service checks the rights for anything more.
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(about(named()))?;
-    let identity = identity(path).map_err(about(named()))?;
-    let listener = Listener::new(socket, Service::Control);
-    Ok(Control { listener, path: path.to_owned(), identity, next_look: ffclock_sys::mono_now() + CONTROL_LOOKS })
+fn listen_for_control(path: &Path) -> Result<ControlSocket, StartError> {
+    ControlSocket::bind(path, "ffclockd").map_err(about(format!("control socket {}", path.display())))
 }
 
 fn listen_for_metrics(address: std::net::SocketAddr) -> Result<Listener<TcpListener>, StartError> {
-    let named = || format!("metrics on {address}");
-    let socket = TcpListener::bind(address).map_err(about(named()))?;
-    socket.set_nonblocking(true).map_err(about(named()))?;
-    Ok(Listener::new(socket, Service::Metrics))
+    Listener::for_metrics(address).map_err(about(format!("metrics on {address}")))
+}
+
+impl Answering for Keeper<'_> {
+    fn answer_line(&mut self, line: &[u8], rights: Rights) -> String {
+        control::answer_line(line, rights, self)
+    }
+
+    fn metrics(&mut self) -> String {
+        control::exposition(&control::Reporter::status(self))
+    }
 }

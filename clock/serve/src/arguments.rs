@@ -11,11 +11,11 @@ use std::path::PathBuf;
     name = "ffclock-serve",
     version,
     after_help = "Example:\n  $ ffclock-serve --config /etc/ffclock/serve.toml\n  $ ffclock-serve --listen 127.0.0.1:11123\n  $ ffclock serve status\n\n\
-                  SIGHUP reads networks, rates and the like again without losing a packet; addresses, threads and sockets \
-                  stay until a restart. SIGTERM ends the server."
+                  SIGHUP reads networks, rates and the like again without losing a packet; addresses, threads and \
+                  sockets stay until a restart. SIGTERM ends the server."
 )]
 pub struct ServeArguments {
-    /// The configuration file [default: /etc/ffclock/serve.toml if it is there, or none where addresses are named here].
+    /// The configuration file [default: /etc/ffclock/serve.toml if it is there, or none with --listen].
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Listen here instead of at the addresses of the configuration; may be given several times.

@@ -1,9 +1,9 @@
 //! What the server says of its time: from one publication of the page to the header of the replies.
 //!
-//! A pure function of the publication and of counter readings. The claim is ours to the last bit: a client that computes
-//! the root distance (RFC 5905, section 11.1: half the root delay and the root dispersion) from the reply gets no less
-//! than the bound of the page at the moments that the reply names. Twice the bound that held at the publication is the
-//! root delay, rounded up to the steps of the wire; what time has added since is the root dispersion.
+//! A pure function of the publication and of counter readings. A client that computes the root distance (RFC 5905,
+//! section 11.1: half the root delay and the root dispersion) from the reply gets no less than the bound of the page at
+//! the moments that the reply names. Twice the bound that held at the publication is the root delay, rounded up to the
+//! steps of the wire; what time has added since is the root dispersion.
 
 use crate::options::{ServedBound, Smear};
 use ffclock_client::Snapshot;

@@ -77,7 +77,7 @@ pub fn reference_of_host(boot: &str) -> u32 {
     // FNV-1a, of 32 bits.
     let hash = boot.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     // 254 is the smear's, and 255 the broadcast's.
-    0xf000_0000 | hash % 0x0e00_0000
+    0xf000_0000 | (hash % 0x0e00_0000)
 }
 
 /// The first four octets of the MD5 digest (RFC 1321) of 16 octets, which make one block. It names, and protects

@@ -14,34 +14,35 @@ use crate::establishment::{
     listen,
 };
 use crate::policy::{Policy, PolicyBoard};
+use ffclock_control::serve::NtsReport;
 use ffclock_nts::{CookieKeys, SECRET_BYTES};
 use ffclock_service::Switchable;
 use ffclock_sys::system_utc_now;
 use ffclock_units::Span;
 use rustls::ServerConfig;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The port of NTP, which clients need not be told.
+/// The port of NTP, which clients take without being asked to.
 const NTP_PORT: u16 = 123;
 
 /// Why NTS cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum NtsError {
     /// Only one of the two files is named.
-    #[error("[nts] needs both `certificate` and `key`")]
+    #[error("both `certificate` and `key` are needed")]
     HalfIdentity,
     /// The certificate or its key.
-    #[error("[nts] {0}")]
+    #[error("{0}")]
     Identity(#[from] IdentityError),
     /// The secret of the cookies.
-    #[error("[nts] {0}")]
+    #[error("{0}")]
     Secret(#[from] SecretError),
     /// A socket or a thread.
-    #[error("[nts] {0}")]
+    #[error("{0}")]
     System(#[from] io::Error),
 }
 
@@ -57,6 +58,17 @@ impl NtsConfig {
             }
             (Switchable::Off, Switchable::Off) => Ok(None),
             _ => Err(NtsError::HalfIdentity),
+        }
+    }
+
+    /// Whether certificate and key can be used, for `--check-config`.
+    ///
+    /// # Errors
+    /// As [`NtsError`] says.
+    pub fn check(&self) -> Result<(), NtsError> {
+        match self.identity()? {
+            Some(identity) => Ok(identity.read().map(drop)?),
+            None => Ok(()),
         }
     }
 
@@ -109,36 +121,46 @@ impl NtsParts {
         }
         Ok(Some(NtsParts { tls, secret, listeners }))
     }
+
+    /// The keys of cookies that are in use now.
+    pub(crate) fn keys(&self, config: &NtsConfig) -> Arc<CookieKeys> {
+        config.keys(&self.secret)
+    }
+}
+
+/// What NTS is served beside.
+pub(crate) struct NtsPlace {
+    /// Where the keys are put for all threads.
+    pub(crate) board: Arc<PolicyBoard>,
+    /// The port that NTP is answered on.
+    pub(crate) ntp_port: Option<u16>,
 }
 
 /// NTS while the server runs.
 pub(crate) struct NtsService {
     config: NtsConfig,
     secret: Zeroizing<[u8; SECRET_BYTES]>,
+    listen: Vec<String>,
     server: EstablishmentServer,
 }
 
 impl NtsService {
-    /// Puts the keys on the board and starts to establish keys. NTP is answered at `ntp`.
+    /// Starts to establish keys. Their cookies are sealed by the keys on the board.
     ///
     /// # Errors
     /// A thread that does not start.
-    pub(crate) fn start(
-        parts: NtsParts,
-        config: NtsConfig,
-        (board, ntp): (&Arc<PolicyBoard>, SocketAddr),
-    ) -> Result<Self, NtsError> {
+    pub(crate) fn start(parts: NtsParts, config: NtsConfig, place: &NtsPlace) -> Result<Self, NtsError> {
         let NtsParts { tls, secret, listeners } = parts;
-        let keys = config.keys(&secret);
-        board.change(|present| Policy { cookies: Some(keys), ..present.clone() });
         let grants = KeyGrants {
-            board: Arc::clone(board),
+            board: Arc::clone(&place.board),
             host: config.ntp_host.name().map(str::to_owned),
-            port: Some(ntp.port()).filter(|port| *port != NTP_PORT),
+            port: place.ntp_port.filter(|port| *port != NTP_PORT),
             interval: (config.establish_interval, config.establish_burst),
         };
         let server = EstablishmentServer::start(&listeners, config.plan(), (tls, grants))?;
-        Ok(NtsService { config, secret, server })
+        let named = |listener: &TcpListener| Some(listener.local_addr().ok()?.to_string());
+        let listen = listeners.iter().filter_map(named).collect();
+        Ok(NtsService { config, secret, listen, server })
     }
 
     /// Puts the next key on the board where it is time for it.
@@ -165,9 +187,16 @@ impl NtsService {
         Ok(())
     }
 
-    /// How connections have ended: the name of each reason, and how often.
-    pub(crate) fn endings(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Ending::ALL.into_iter().map(|ending| (ending.name(), self.server.counts().of(ending)))
+    /// Its part of the status.
+    pub(crate) fn report(&self, policy: &Policy) -> NtsReport {
+        let count = |ending: Ending| (ending.name().to_owned(), self.server.counts().of(ending));
+        NtsReport {
+            listen: self.listen.clone(),
+            cookie_key: policy.cookies.as_ref().map(|keys| keys.newest()),
+            rotation_s: self.config.rotation.as_seconds(),
+            old_keys: self.config.old_keys,
+            establishments: Ending::ALL.into_iter().map(count).collect(),
+        }
     }
 }
 

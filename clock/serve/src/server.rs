@@ -2,19 +2,29 @@
 
 use crate::access::AccessList;
 use crate::config::ServeSettings;
-use crate::face::FaceOptions;
+use crate::face::{FaceOptions, ServedFace, Unserved};
 use crate::following::{self, Following, reference_of};
 use crate::limit::LimitOptions;
-use crate::nts::{NtsParts, NtsService};
+use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
-use crate::tally::Tally;
+use crate::report::{claim_report, exposition};
+use crate::served_clock::ServedClock;
+use crate::tally::{Counted, Tally, total};
 use crate::worker::{Worker, WorkerParts};
-use ffclock_counter::CounterId;
-use ffclock_sys::{Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, notify, poll};
-use ffclock_units::Span;
+use ffclock_control::protocol::{Request, parse_request};
+use ffclock_control::serve::{ServeAnswer, ServeReport};
+use ffclock_counter::{CounterId, try_read};
+use ffclock_nts::CookieKeys;
+use ffclock_service::{Answering, ControlSocket, Listener, Rights};
+use ffclock_sys::{
+    Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, mono_now, notify, poll,
+    watchdog_interval,
+};
+use ffclock_units::{Moment, Mono, Span};
 use ffclock_wire::LogSeconds;
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,8 +45,8 @@ fn about(what: impl Into<String>) -> impl FnOnce(io::Error) -> ServeError {
     move |error| ServeError { what, error }
 }
 
-fn because(error: crate::nts::NtsError) -> ServeError {
-    ServeError { what: "NTS".to_owned(), error: io::Error::other(error.to_string()) }
+fn because(error: NtsError) -> ServeError {
+    ServeError { what: "[nts]".to_owned(), error: io::Error::other(error) }
 }
 
 /// How often ffclockd is asked whom it follows.
@@ -50,31 +60,93 @@ const LOOK: Span = Span::from_secs(1);
 /// A required resource could not be had: a socket, a thread; or a socket failed while it served.
 pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, String>) -> Result<(), ServeError> {
     let mut signals = Signals::install().map_err(about("signals"))?;
-    let sockets = open_sockets(&settings.serve)?;
-    let ntp = sockets.first().map(ServedSocket::local_address).transpose().map_err(about("a socket"))?;
-    let nts = NtsParts::open(&settings.nts).map_err(because)?;
+    let ServeSettings { serve: config, nts } = settings;
+    let sockets = open_sockets(&config)?;
+    let nts_parts = NtsParts::open(&nts).map_err(because)?;
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
-    let mut server = Server::start(&settings.serve, sockets)?;
-    if let (Some(parts), Some(ntp)) = (nts, ntp) {
-        let service = NtsService::start(parts, settings.nts, (&server.board, ntp)).map_err(because)?;
-        server.nts = Some(service);
+    let cookies = nts_parts.as_ref().map(|parts| parts.keys(&nts));
+    let mut server = Server::start(&config, sockets, again, cookies)?;
+    if let Some(parts) = nts_parts {
+        server.nts = Some(NtsService::start(parts, nts, &server.place()).map_err(because)?);
     }
+    let mut visitors = Visitors::open(&config)?;
     notify_manager(Notice::Ready);
     loop {
-        poll(&mut [Interest::readable(signals.as_fd())], Some(ffclock_sys::mono_now() + LOOK))
-            .map_err(about("poll"))?;
+        visitors.wait(&signals)?;
         while let Some(signal) = signals.take() {
             match signal {
-                Signal::Hangup => server.reload(again),
+                Signal::Hangup => {
+                    // The refusal is in the log; the old configuration stays in force.
+                    let _ = server.reload();
+                }
                 Signal::Terminate | Signal::Interrupt => return server.stop(),
             }
         }
+        visitors.serve(&mut server);
         if server.has_ended() {
             return server.stop();
         }
         if let Some(nts) = &server.nts {
             nts.rotate(&server.board);
+        }
+    }
+}
+
+/// Those who ask about the server.
+struct Visitors {
+    control: Option<ControlSocket>,
+    metrics: Option<Listener<TcpListener>>,
+    watchdog: Option<Span>,
+    next_sign: Moment<Mono>,
+}
+
+impl Visitors {
+    fn open(config: &ServeConfig) -> Result<Self, ServeError> {
+        let bind = |path: &Path| {
+            ControlSocket::bind(path, "ffclock-serve").map_err(about(format!("status socket {}", path.display())))
+        };
+        let listen = |address| Listener::for_metrics(address).map_err(about(format!("metrics on {address}")));
+        Ok(Visitors {
+            control: config.control.value().map(|path| bind(path.as_path())).transpose()?,
+            metrics: config.metrics.value().map(|address| listen(address.address())).transpose()?,
+            watchdog: watchdog_interval(),
+            next_sign: mono_now(),
+        })
+    }
+
+    /// Waits for a signal or a visitor, for a second at most.
+    fn wait(&self, signals: &Signals) -> Result<(), ServeError> {
+        let mut interests = vec![Interest::readable(signals.as_fd())];
+        if let Some(control) = &self.control {
+            control.listener().interests(&mut |interest| interests.push(interest));
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.interests(&mut |interest| interests.push(interest));
+        }
+        poll(&mut interests, Some(mono_now() + LOOK)).map_err(about("poll"))?;
+        Ok(())
+    }
+
+    fn serve(&mut self, server: &mut Server<'_>) {
+        let now = mono_now();
+        if let Some(control) = &mut self.control {
+            control.listener_mut().serve(now, server);
+        }
+        if let Some(metrics) = &mut self.metrics {
+            metrics.serve(now, server);
+        }
+        if let Some(every) = self.watchdog.filter(|_| now >= self.next_sign) {
+            self.next_sign = now + every;
+            notify_manager(Notice::Watchdog);
+        }
+        let Some(control) = &mut self.control else { return };
+        if control.is_missed(now) {
+            let path = control.path().to_owned();
+            match ControlSocket::bind(&path, "ffclock-serve") {
+                Ok(again) => self.control = Some(again),
+                Err(error) => tracing::warn!(%error, "the status socket was removed, and cannot be made again"),
+            }
         }
     }
 }
@@ -106,8 +178,13 @@ fn open_sockets(config: &ServeConfig) -> Result<Vec<ServedSocket>, ServeError> {
     Ok(sockets)
 }
 
-/// The running threads.
-struct Server {
+/// The running threads, and what is known of them.
+struct Server<'a> {
+    again: &'a dyn Fn() -> Result<ServeSettings, String>,
+    started: Moment<Mono>,
+    config: ServeConfig,
+    clock: ServedClock,
+    sockets: Vec<ServedSocket>,
     board: Arc<PolicyBoard>,
     tallies: Vec<Arc<Tally>>,
     stop: Arc<AtomicBool>,
@@ -115,27 +192,47 @@ struct Server {
     nts: Option<NtsService>,
 }
 
-impl Server {
-    fn start(config: &ServeConfig, sockets: Vec<ServedSocket>) -> Result<Self, ServeError> {
-        let board = Arc::new(PolicyBoard::new(policy(config)));
-        let stop = Arc::new(AtomicBool::new(false));
+impl<'a> Server<'a> {
+    fn start(
+        config: &ServeConfig,
+        sockets: Vec<ServedSocket>,
+        again: &'a dyn Fn() -> Result<ServeSettings, String>,
+        cookies: Option<Arc<CookieKeys>>,
+    ) -> Result<Self, ServeError> {
+        let mut server = Server {
+            again,
+            started: mono_now(),
+            config: config.clone(),
+            clock: ServedClock::new(config.page.as_path()),
+            board: Arc::new(PolicyBoard::new(Policy { cookies, ..policy(config) })),
+            sockets: Vec::new(),
+            tallies: Vec::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            workers: Vec::new(),
+            nts: None,
+        };
         let table_bytes = ((config.rate_memory as usize) << 20) / sockets.len().max(1);
-        let mut server = Server { board, tallies: Vec::new(), stop, workers: Vec::new(), nts: None };
-        for (number, socket) in sockets.into_iter().enumerate() {
-            let tally = Arc::new(Tally::default());
-            server.tallies.push(Arc::clone(&tally));
-            let parts =
-                WorkerParts { page: config.page.as_path(), board: Arc::clone(&server.board), tally, table_bytes };
-            let mut worker = Worker::new(socket, parts).map_err(about("a thread"))?;
-            let stop = Arc::clone(&server.stop);
-            let thread = thread::Builder::new().name(format!("serve-{number}"));
-            server.workers.push(thread.spawn(move || worker.run(&stop)).map_err(about("a thread"))?);
+        for socket in sockets {
+            server.start_worker(socket, table_bytes).map_err(about("a thread that serves"))?;
         }
         if let Some(control) = config.daemon.value() {
             follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop))
                 .map_err(about("a thread"))?;
         }
         Ok(server)
+    }
+
+    fn start_worker(&mut self, socket: ServedSocket, table_bytes: usize) -> io::Result<()> {
+        let tally = Arc::new(Tally::default());
+        self.tallies.push(Arc::clone(&tally));
+        self.sockets.push(socket.try_clone()?);
+        let page = self.config.page.as_path();
+        let parts = WorkerParts { page, board: Arc::clone(&self.board), tally, table_bytes };
+        let mut worker = Worker::new(socket, parts)?;
+        let stop = Arc::clone(&self.stop);
+        let thread = thread::Builder::new().name(format!("serve-{}", self.workers.len()));
+        self.workers.push(thread.spawn(move || worker.run(&stop))?);
+        Ok(())
     }
 
     /// Whether a thread has ended, which it does by itself only where its socket fails.
@@ -153,26 +250,118 @@ impl Server {
         Ok(())
     }
 
-    fn reload(&mut self, again: &dyn Fn() -> Result<ServeSettings, String>) {
+    /// Reads the configuration again. The threads take it over between two batches.
+    fn reload(&mut self) -> Result<(), String> {
         notify_manager(Notice::Reloading);
-        match again() {
-            Ok(settings) => {
-                let config = settings.serve;
+        let read = (self.again)();
+        match &read {
+            Ok(ServeSettings { serve: config, nts }) => {
                 self.board.change(|present| Policy {
-                    face: FaceOptions { reference_id: present.face.reference_id, ..policy(&config).face },
+                    face: FaceOptions { reference_id: present.face.reference_id, ..policy(config).face },
                     followed: present.followed.clone(),
                     cookies: present.cookies.clone(),
-                    ..policy(&config)
+                    ..policy(config)
                 });
-                let board = &self.board;
-                if let Some(Err(error)) = self.nts.as_mut().map(|nts| nts.reload(&settings.nts, board)) {
-                    tracing::error!(%error, "the new certificate is refused; the old one stays in force");
+                self.reload_nts(nts);
+                for key in needs_restart(&self.config, config) {
+                    tracing::warn!("`{key}` was changed, which takes a restart");
                 }
                 tracing::info!("the configuration was read again");
             }
             Err(error) => tracing::error!(%error, "the new configuration is refused; the old one stays in force"),
         }
         notify_manager(Notice::Ready);
+        read.map(drop)
+    }
+
+    fn reload_nts(&mut self, config: &NtsConfig) {
+        let reloaded = match &mut self.nts {
+            Some(nts) => nts.reload(config, &self.board),
+            None if config.identity().is_ok_and(|identity| identity.is_none()) => Ok(()),
+            None => return tracing::warn!("`[nts]` was added, which takes a restart"),
+        };
+        if let Err(error) = reloaded {
+            tracing::error!(%error, "the certificate is not renewed; the old one stays in force");
+        }
+    }
+
+    /// Where NTS is served.
+    fn place(&self) -> NtsPlace {
+        let port = self.sockets.first().and_then(|socket| socket.local_address().ok()).map(|address| address.port());
+        NtsPlace { board: Arc::clone(&self.board), ntp_port: port }
+    }
+
+    fn report(&mut self) -> ServeReport {
+        let policy = self.board.read();
+        let face = match self.clock.snapshot() {
+            Some(snapshot) => {
+                let now = try_read(snapshot.counter_id()).unwrap_or_default();
+                ServedFace::of(&snapshot, [now, now], &policy.face)
+            }
+            None => ServedFace::unserved(Unserved::NoPage, &policy.face),
+        };
+        if face.standing.is_err() {
+            self.clock.renew();
+        }
+        let mut listen: Vec<String> = self.sockets.iter().filter_map(named).collect();
+        listen.dedup();
+        ServeReport {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime_s: (mono_now() - self.started).as_seconds(),
+            page: self.config.page.to_string(),
+            listen,
+            threads: self.workers.len(),
+            claim: face.standing.ok().map(claim_report),
+            unserved: face.standing.err().map(|reason| reason.words().to_owned()),
+            smear: policy.face.smear.to_string(),
+            kernel_dropped: self.sockets.iter().filter_map(|socket| socket.dropped().ok()).map(u64::from).sum(),
+            nts: self.nts.as_ref().map(|nts| nts.report(&policy)),
+            counts: Counted::ALL.iter().map(|(what, name)| ((*name).to_owned(), self.total(*what))).collect(),
+        }
+    }
+
+    fn total(&self, what: Counted) -> u64 {
+        total(self.tallies.iter().map(Arc::as_ref), what)
+    }
+}
+
+fn named(socket: &ServedSocket) -> Option<String> {
+    socket.local_address().ok().map(|address| address.to_string())
+}
+
+/// The keys that differ and that a reload does not change.
+fn needs_restart(old: &ServeConfig, new: &ServeConfig) -> Vec<&'static str> {
+    let same = [
+        ("page", old.page == new.page),
+        ("daemon", old.daemon == new.daemon),
+        ("listen", old.listen == new.listen),
+        ("threads", old.threads == new.threads),
+        ("rate_memory", old.rate_memory == new.rate_memory),
+        ("control", old.control == new.control),
+        ("metrics", old.metrics == new.metrics),
+    ];
+    same.into_iter().filter(|(_, same)| !same).map(|(key, _)| key).collect()
+}
+
+impl Answering for Server<'_> {
+    fn answer_line(&mut self, line: &[u8], rights: Rights) -> String {
+        let answer = match parse_request(line) {
+            Ok(Request::Status) => ServeAnswer::ServeStatus(Box::new(self.report())),
+            Ok(Request::Reload) if rights == Rights::Look => ServeAnswer::Error {
+                message: "only root and the user that ffclock-serve runs as may ask for a reload".to_owned(),
+            },
+            Ok(Request::Reload) => match self.reload() {
+                Ok(()) => ServeAnswer::Reloaded,
+                Err(message) => ServeAnswer::Error { message },
+            },
+            Err(message) => ServeAnswer::Error { message },
+        };
+        let text = serde_json::to_string(&answer);
+        text.map_or_else(|_| "{\"answer\":\"error\",\"message\":\"no JSON form\"}\n".to_owned(), |text| text + "\n")
+    }
+
+    fn metrics(&mut self) -> String {
+        exposition(&self.report())
     }
 }
 
@@ -237,5 +426,19 @@ fn followed(present: &Policy, found: &Following) -> Policy {
         face: FaceOptions { reference_id, ..present.face },
         followed: found.servers.iter().map(|ip| (crate::access::bits_of(*ip), reference_of(*ip))).collect(),
         ..present.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_names_what_takes_a_restart() {
+        let old = ServeConfig::default();
+        let mut new = old.clone();
+        new.set("threads", "2").unwrap();
+        new.set("rate_burst", "7").unwrap();
+        assert_eq!(needs_restart(&old, &new), ["threads"]);
     }
 }

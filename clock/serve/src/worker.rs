@@ -105,9 +105,12 @@ impl Worker {
     /// The socket fails.
     pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
         while !stop.load(Ordering::Relaxed) {
-            self.board.renew(&mut self.policy, &mut self.generation);
             match self.batch.receive(&self.socket) {
-                Ok(count) => self.answer(count),
+                Ok(count) => {
+                    // After the wait: what is put up meanwhile counts for the packets that end it.
+                    self.board.renew(&mut self.policy, &mut self.generation);
+                    self.answer(count);
+                }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 // An ICMP message about an earlier reply: its client has gone.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}

@@ -48,11 +48,14 @@ impl fmt::Display for ConfigError {
     }
 }
 
+/// Shows every option of a daemon.
+pub type ShowOptions = fn(&mut dyn FnMut(OptionDoc<'_>));
+
 /// What a daemon says about its keys.
 #[derive(Clone, Copy)]
 pub struct Described {
     /// Shows every option.
-    pub options: fn(&mut dyn FnMut(OptionDoc<'_>)),
+    pub options: ShowOptions,
     /// What to do instead of a key that does not exist, as the end of a sentence.
     pub instead_of: fn(&str) -> Option<&'static str>,
     /// What to do about a line without a value.
@@ -118,9 +121,11 @@ impl<'t> ConfigText<'t> {
         value: &Value<'_>,
         set: &mut dyn FnMut(&str, &str) -> Result<(), OptionError>,
     ) {
-        match scalar_text(value.get_ref()) {
-            Some(text) => self.apply_text((at, name), &text, value, set),
-            None => self.problem(at, format!("{}: a single value is expected", excerpt(name))),
+        let Some(text) = scalar_text(value.get_ref()) else {
+            return self.problem(at, format!("{}: a single value is expected", excerpt(name)));
+        };
+        if let Err(error) = set(name, &text) {
+            self.problem(at, self.explained(name, value, error));
         }
     }
 
@@ -132,34 +137,28 @@ impl<'t> ConfigText<'t> {
         value: &Value<'_>,
         set: &mut dyn FnMut(&str, &str) -> Result<(), OptionError>,
     ) {
-        match list_text(value.get_ref()) {
-            Some(text) => self.apply_text((at, name), &text, value, set),
-            None => self.problem(at, format!("{}: a list of texts is expected", excerpt(name))),
+        let Some(text) = list_text(value.get_ref()) else {
+            return self.problem(at, format!("{}: a list of texts is expected", excerpt(name)));
+        };
+        if let Err(error) = set(name, &text) {
+            self.problem(at, self.explained(name, value, error));
         }
     }
 
-    fn apply_text(
-        &mut self,
-        (at, name): (usize, &str),
-        text: &str,
-        value: &Value<'_>,
-        set: &mut dyn FnMut(&str, &str) -> Result<(), OptionError>,
-    ) {
-        if let Err(error) = set(name, text) {
-            let written = self.written(value);
-            let message = match error {
-                OptionError::Unknown => self.unknown(name),
-                OptionError::OutOfRange => {
-                    let (low, high) = self.range(name).unwrap_or_default();
-                    format!("{name} = {written}: the value must lie between {low} and {high}")
-                }
-                OptionError::Malformed(WHOLE) => {
-                    let (low, high) = self.range(name).unwrap_or_default();
-                    format!("{name} = {written}: the value must be {WHOLE} from {low} to {high}")
-                }
-                _ => format!("{name} = {written}: {error}"),
-            };
-            self.problem(at, message);
+    /// Why an option was not set, in words.
+    fn explained(&self, name: &str, value: &Value<'_>, error: OptionError) -> String {
+        let written = self.written(value);
+        match error {
+            OptionError::Unknown => self.unknown(name),
+            OptionError::OutOfRange => {
+                let (low, high) = self.range(name).unwrap_or_default();
+                format!("{name} = {written}: the value must lie between {low} and {high}")
+            }
+            OptionError::Malformed(WHOLE) => {
+                let (low, high) = self.range(name).unwrap_or_default();
+                format!("{name} = {written}: the value must be {WHOLE} from {low} to {high}")
+            }
+            _ => format!("{name} = {written}: {error}"),
         }
     }
 

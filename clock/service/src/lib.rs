@@ -7,12 +7,19 @@
 #![deny(missing_docs)]
 
 mod config;
+mod control_socket;
+mod exposition;
+mod http;
+mod listener;
 mod values;
 
 pub use config::{
-    ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, Value, excerpt, read_bounded,
+    ConfigError, ConfigText, Described, LONGEST_TEXT, MOST_PROBLEMS, Problem, ShowOptions, Value, excerpt, read_bounded,
 };
+pub use control_socket::ControlSocket;
+pub use exposition::Exposition;
 #[doc(hidden)]
 pub use ffclock_units::OptionValue;
+pub use listener::{Accept, Answering, Listener, Rights, Service};
 pub use toml::de::{DeTable, DeValue};
 pub use values::{FilePath, LoopbackAddress, Switchable, Unrecognised};

@@ -12,6 +12,7 @@ use crate::{GlobalOptions, LabCli, Public};
 use clap::CommandFactory;
 use clap_complete::{Generator, Shell};
 use ffclock_daemon::arguments::Arguments;
+use ffclock_serve::arguments::ServeArguments;
 use std::path::PathBuf;
 
 /// Options of `ffclock-lab generate`.
@@ -58,6 +59,7 @@ fn completions() -> impl Iterator<Item = Generated> {
     let commands = [
         ("ffclock", ffclock_cli::command()),
         ("ffclockd", Arguments::command()),
+        ("ffclock-serve", ServeArguments::command()),
         ("ffclock-lab", LabCli::<Public>::command()),
     ];
     commands.into_iter().flat_map(|(name, mut command)| {

@@ -1,63 +1,23 @@
-//! Metrics in OpenMetrics 1.0 text, over the smallest HTTP that scrapers accept.
+//! The metrics of the daemon, from its report.
 
-use super::Reporter;
 use ffclock_control::metrics::{self, Family};
 use ffclock_control::protocol::{
     Agreement, Algorithm, BeliefReport, QuorumReport, SourceReport, SourceState, Status, StatusReport,
 };
-use std::fmt::Write;
+use ffclock_service::Exposition;
 
-/// The answer to the head of an HTTP request.
-pub(super) fn http_answer(head: &[u8], daemon: &mut dyn Reporter) -> String {
-    let line = head.split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default();
-    let mut words = line.split(|&byte| byte == b' ');
-    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    // What follows a question mark are parameters, and none of them changes the answer.
-    let path = target.split(|&byte| byte == b'?').next().unwrap_or_default();
-    match (method, path) {
-        (b"GET" | b"HEAD", b"/metrics") => {
-            let body = exposition(&daemon.status());
-            format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n\
-                 Content-Length: {}\r\nConnection: close\r\n\r\n{}",
-                body.len(),
-                if method == b"HEAD" { "" } else { &body }
-            )
-        }
-        (b"GET" | b"HEAD", _) => http_error("404 Not Found"),
-        _ => http_error("405 Method Not Allowed"),
-    }
+/// The lines of all servers.
+trait OfSources {
+    fn of_sources(&mut self, family: &Family, sources: &[SourceReport], value: fn(&SourceReport) -> Option<f64>);
+    fn counts(&mut self, family: &Family, sources: &[SourceReport], value: fn(&SourceReport) -> u64);
 }
 
-/// An answer without a body.
-pub(super) fn http_error(status: &str) -> String {
-    format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-}
-
-struct Exposition(String);
-
-impl Exposition {
-    fn describe(&mut self, family: &Family) {
-        let Family { name, kind, unit, help } = family;
-        let _ = writeln!(self.0, "# TYPE {name} {}", kind.name());
-        if !unit.is_empty() {
-            let _ = writeln!(self.0, "# UNIT {name} {unit}");
-        }
-        let _ = writeln!(self.0, "# HELP {name} {help}");
-    }
-
-    fn of_daemon(&mut self, family: &Family, value: Option<f64>) {
-        if let Some(value) = value {
-            self.describe(family);
-            let _ = writeln!(self.0, "{} {value}", family.sample());
-        }
-    }
-
+impl OfSources for Exposition {
     fn of_sources(&mut self, family: &Family, sources: &[SourceReport], value: fn(&SourceReport) -> Option<f64>) {
         self.describe(family);
         for source in sources {
             if let Some(value) = value(source) {
-                let _ = writeln!(self.0, "{}{{source=\"{}\"}} {value}", family.sample(), escaped(&source.name));
+                self.labelled(family, ("source", &source.name), &value);
             }
         }
     }
@@ -65,44 +25,39 @@ impl Exposition {
     fn counts(&mut self, family: &Family, sources: &[SourceReport], value: fn(&SourceReport) -> u64) {
         self.describe(family);
         for source in sources {
-            let _ = writeln!(self.0, "{}{{source=\"{}\"}} {}", family.sample(), escaped(&source.name), value(source));
+            self.labelled(family, ("source", &source.name), &value(source));
         }
     }
 }
 
-fn escaped(label: &str) -> String {
-    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
 /// The whole text, with the ending that OpenMetrics demands.
-fn exposition(status: &StatusReport) -> String {
-    let mut text = Exposition(String::new());
+pub(crate) fn exposition(status: &StatusReport) -> String {
+    let mut text = Exposition::default();
     describe_clock(&mut text, status);
     describe_sources(&mut text, &status.sources);
-    text.0.push_str("# EOF\n");
-    text.0
+    text.end()
 }
 
 fn describe_clock(text: &mut Exposition, status: &StatusReport) {
     let clock = status.clock.as_ref();
     let synchronised = clock.is_some_and(|clock| clock.status == Status::Synchronised);
-    text.of_daemon(&metrics::SYNCHRONISED, Some(f64::from(synchronised)));
+    text.value(&metrics::SYNCHRONISED, Some(f64::from(synchronised)));
     let is_majority = status.quorum.map(|quorum| f64::from(quorum == QuorumReport::Majority));
-    text.of_daemon(&metrics::MAJORITY, is_majority);
-    text.of_daemon(&metrics::BOUND, clock.map(|clock| clock.bound_s));
-    text.of_daemon(&metrics::BOUND_STRICT, clock.and_then(|clock| clock.bound_strict_s));
+    text.value(&metrics::MAJORITY, is_majority);
+    text.value(&metrics::BOUND, clock.map(|clock| clock.bound_s));
+    text.value(&metrics::BOUND_STRICT, clock.and_then(|clock| clock.bound_strict_s));
     let vote = status.vote.as_ref();
-    text.of_daemon(&metrics::DECIDERS, vote.map(|vote| vote.deciders as f64));
-    text.of_daemon(&metrics::TOLERATED, vote.map(|vote| vote.tolerated as f64));
-    text.of_daemon(&metrics::BELIEVED, vote.map(|vote| vote.believed as f64));
-    text.of_daemon(&metrics::UNCERTAINTY, clock.map(|clock| clock.uncertainty_s));
-    text.of_daemon(&metrics::NOISE, clock.and_then(|clock| clock.noise_s));
-    text.of_daemon(&metrics::SYSTEM_CLOCK_BEHIND, clock.map(|clock| clock.system_clock_behind_s));
-    text.of_daemon(&metrics::RATE, clock.map(|clock| clock.rate_ppm));
-    text.of_daemon(&metrics::RATE_BOUND, clock.map(|clock| clock.rate_bound_ppm));
-    text.of_daemon(&metrics::COUNTER_EPOCH, Some(status.counter.epoch as f64));
-    text.of_daemon(&metrics::KEEP_NOISE, status.keep_noise_s);
-    text.of_daemon(&metrics::UPTIME, Some(status.uptime_s));
+    text.value(&metrics::DECIDERS, vote.map(|vote| vote.deciders as f64));
+    text.value(&metrics::TOLERATED, vote.map(|vote| vote.tolerated as f64));
+    text.value(&metrics::BELIEVED, vote.map(|vote| vote.believed as f64));
+    text.value(&metrics::UNCERTAINTY, clock.map(|clock| clock.uncertainty_s));
+    text.value(&metrics::NOISE, clock.and_then(|clock| clock.noise_s));
+    text.value(&metrics::SYSTEM_CLOCK_BEHIND, clock.map(|clock| clock.system_clock_behind_s));
+    text.value(&metrics::RATE, clock.map(|clock| clock.rate_ppm));
+    text.value(&metrics::RATE_BOUND, clock.map(|clock| clock.rate_bound_ppm));
+    text.value(&metrics::COUNTER_EPOCH, Some(status.counter.epoch as f64));
+    text.value(&metrics::KEEP_NOISE, status.keep_noise_s);
+    text.value(&metrics::UPTIME, Some(status.uptime_s));
 }
 
 fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
@@ -145,15 +100,14 @@ fn truechimer(source: &SourceReport) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::connection::tests::Idle;
+    use super::super::Reporter;
+    use super::super::tests::Idle;
     use super::*;
     use ffclock_control::protocol::{ClockReport, VoteReport};
 
     #[test]
-    fn the_text_is_complete_and_counts_its_length() {
-        let answer = http_answer(b"GET /metrics HTTP/1.1", &mut Idle);
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("Content-Length: {}", body.len())));
+    fn what_is_not_known_is_absent() {
+        let body = exposition(&Idle.status());
         assert!(body.ends_with("# EOF\n"));
         assert!(body.contains("\nffclock_synchronised 0\n"));
         assert!(!body.contains("bound_seconds 0"), "what is not known is absent, not zero");
@@ -187,17 +141,5 @@ mod tests {
         let vote = Some(VoteReport::default());
         let keep_noise_s = Some(2e-6);
         StatusReport { clock: Some(clock), keep_noise_s, quorum: Some(QuorumReport::Majority), vote, ..Idle.status() }
-    }
-
-    #[test]
-    fn other_requests_are_refused() {
-        assert!(http_answer(b"GET / HTTP/1.1", &mut Idle).starts_with("HTTP/1.1 404"));
-        assert!(http_answer(b"POST /metrics HTTP/1.1", &mut Idle).starts_with("HTTP/1.1 405"));
-        assert!(http_answer(b"", &mut Idle).starts_with("HTTP/1.1 405"));
-    }
-
-    #[test]
-    fn labels_cannot_break_out() {
-        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
     }
 }

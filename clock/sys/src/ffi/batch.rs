@@ -68,7 +68,7 @@ pub(crate) fn receive_batch<const ROOM: usize>(
         *taken = Taken {
             length: header.msg_len as usize,
             flags: header.msg_hdr.msg_flags,
-            control_length: header.msg_hdr.msg_controllen as usize,
+            control_length: header.msg_hdr.msg_controllen,
         };
     }
     Ok(received)

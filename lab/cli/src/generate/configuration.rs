@@ -1,5 +1,5 @@
-//! The reference of the daemon's configuration, as Markdown and as a man page, from the options that the daemon really
-//! reads.
+//! The references of the configurations of both daemons, as Markdown and as man pages, from the options that they
+//! really read.
 
 use super::Generated;
 use super::man::{NO_DATE, SOURCE};
@@ -17,8 +17,49 @@ struct OptionText {
     range: Option<(String, String)>,
 }
 
-/// What each section is, in the order in which they are shown.
-const SECTIONS: [(&str, &str, &str); 4] = [
+/// A configuration to be described.
+struct Reference {
+    program: &'static str,
+    markdown: &'static str,
+    /// The name of the man page, and what it is.
+    page: (&'static str, &'static str),
+    /// Each section, its title and what it is, in the order in which they are shown.
+    sections: &'static [(&'static str, &'static str, &'static str)],
+    story: &'static str,
+    example: &'static str,
+    describe: fn(&mut dyn FnMut(&str, OptionDoc<'_>)),
+}
+
+const DAEMON: Reference = Reference {
+    program: "ffclockd",
+    markdown: "docs/configuration.md",
+    page: ("ffclockd.conf", "configuration of the clock daemon ffclockd"),
+    sections: &DAEMON_SECTIONS,
+    story: DAEMON_STORY,
+    example: DAEMON_EXAMPLE,
+    describe: ffclock_daemon::config::describe_all,
+};
+
+const SERVE: Reference = Reference {
+    program: "ffclock-serve",
+    markdown: "docs/serve-configuration.md",
+    page: ("ffclock-serve.conf", "configuration of the NTP server ffclock-serve"),
+    sections: &[
+        ("", "The server as a whole", "Keys at the top of the file."),
+        ("nts", "[nts]", "Key establishment and cookies of NTS, which is served where there is a certificate."),
+    ],
+    story: "ffclock-serve reads one file in TOML. A key that is not known, or a value that is out of its range, is an \
+            error with its line, and the server does not start; `ffclock-serve --check-config` tries a file without \
+            starting. Measures are strings with their unit, lists are arrays of strings. On SIGHUP the file is read \
+            again, and what it says of networks, rates, bounds, the smear and refusals is in force between two packets; \
+            a faulty one changes nothing. The other keys take a restart.",
+    example: "allow = [\"192.0.2.0/24\", \"2001:db8::/32\"]\ndeny = [\"192.0.2.66\"]\nthreads = 2\n\
+              serve_bound_max = \"100 ms\"\n",
+    describe: ffclock_serve::config::describe_all,
+};
+
+/// What each section of the daemon is, in the order in which they are shown.
+const DAEMON_SECTIONS: [(&str, &str, &str); 4] = [
     ("", "The daemon as a whole", "Keys at the top of the file, before any table."),
     (
         "server",
@@ -34,28 +75,24 @@ const SECTIONS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-const STORY: &str = "ffclockd reads one file in TOML. A key that is not known, or a value that is out of its range, is an error \
+const DAEMON_STORY: &str = "ffclockd reads one file in TOML. A key that is not known, or a value that is out of its range, is an error \
                      with its line, and the daemon does not start; `ffclockd --check-config` tries a file without starting. \
                      Measures are strings with their unit. On SIGHUP the file is read again; a faulty one changes nothing.";
 
-const EXAMPLE: &str = "[source]\npoll = \"4 s\"\n\n[[server]]\naddress = \"ntp.example.org\"\n\n\
+const DAEMON_EXAMPLE: &str = "[source]\npoll = \"4 s\"\n\n[[server]]\naddress = \"ntp.example.org\"\n\n\
                        [[server]]\naddress = \"192.0.2.7\"\npoll = \"1 s\"\n";
 
-/// `docs/configuration.md` and `ffclockd.conf.5`.
-pub(super) fn files() -> [Generated; 2] {
-    let entries = entries();
-    [
-        Generated { path: PathBuf::from("docs/configuration.md"), text: markdown(&entries).into_bytes() },
-        Generated { path: PathBuf::from("docs/man/ffclockd.conf.5"), text: man(&entries).into_bytes() },
-    ]
-}
-
-fn entries() -> Vec<OptionText> {
-    let mut entries = Vec::new();
-    ffclock_daemon::config::describe_all(&mut |section: &str, doc: OptionDoc<'_>| {
-        entries.push(OptionText::new(section, &doc))
-    });
-    entries
+/// A document and a man page for each configuration.
+pub(super) fn files() -> Vec<Generated> {
+    let of = |reference: &Reference| {
+        let entries = reference.entries();
+        let man = format!("docs/man/{}.5", reference.page.0);
+        [
+            Generated { path: PathBuf::from(reference.markdown), text: reference.to_markdown(&entries).into_bytes() },
+            Generated { path: PathBuf::from(man), text: reference.to_man(&entries).into_bytes() },
+        ]
+    };
+    [DAEMON, SERVE].iter().flat_map(of).collect()
 }
 
 impl OptionText {
@@ -91,49 +128,59 @@ fn of_section<'e>(entries: &'e [OptionText], section: &'e str) -> impl Iterator<
     entries.iter().filter(move |entry| entry.section == section)
 }
 
-fn markdown(entries: &[OptionText]) -> String {
-    let mut text = format!(
-        "# Configuration of ffclockd\n\n\
-         <!-- Generated by `ffclock-lab generate` from the options structs; edit those. -->\n\n\
-         {STORY}\n\nAn example:\n\n```toml\n{EXAMPLE}```\n"
-    );
-    for (section, title, story) in SECTIONS {
-        let title = if section.is_empty() { title.to_owned() } else { format!("`{title}`") };
-        text += &format!("\n## {title}\n\n{}\n", in_code(story));
-        for entry in of_section(entries, section) {
-            text += &format!("\n### `{}`\n\n{}\n{}\n", entry.name, entry.help, entry.values("`"));
-        }
+impl Reference {
+    fn entries(&self) -> Vec<OptionText> {
+        let mut entries = Vec::new();
+        (self.describe)(&mut |section: &str, doc: OptionDoc<'_>| entries.push(OptionText::new(section, &doc)));
+        entries
     }
-    text
+
+    fn to_markdown(&self, entries: &[OptionText]) -> String {
+        let Reference { program, story, example, .. } = self;
+        let mut text = format!(
+            "# Configuration of {program}\n\n\
+             <!-- Generated by `ffclock-lab generate` from the options structs; edit those. -->\n\n\
+             {story}\n\nAn example:\n\n```toml\n{example}```\n"
+        );
+        for (section, title, story) in self.sections {
+            let title = if section.is_empty() { (*title).to_owned() } else { format!("`{title}`") };
+            text += &format!("\n## {title}\n\n{}\n", in_code(story));
+            for entry in of_section(entries, section) {
+                text += &format!("\n### `{}`\n\n{}\n{}\n", entry.name, entry.help, entry.values("`"));
+            }
+        }
+        text
+    }
+
+    fn to_man(&self, entries: &[OptionText]) -> String {
+        let (name, what) = self.page;
+        let mut page = Roff::new();
+        page.control("TH", [name, "5", NO_DATE, SOURCE, "ffclock"]);
+        page.control("SH", ["NAME"]);
+        page.text([roman(format!("{name} - {what}"))]);
+        page.control("SH", ["DESCRIPTION"]);
+        page.text([roman(self.story.replace('`', ""))]);
+        for (section, title, story) in self.sections {
+            page.control("SH", [title.to_uppercase().as_str()]);
+            page.text([roman(*story)]);
+            for entry in of_section(entries, section) {
+                page.control("TP", []);
+                page.text([bold(entry.name.clone())]);
+                page.text([roman(entry.help.replace('`', ""))]);
+                page.text([roman(entry.values(""))]);
+            }
+        }
+        page.control("SH", ["EXAMPLE"]);
+        page.control("nf", []);
+        page.text([roman(self.example)]);
+        page.control("fi", []);
+        page.control("SH", ["SEE ALSO"]);
+        page.text([bold(self.program), roman("(8), "), bold("ffclock"), roman("(1)")]);
+        page.render()
+    }
 }
 
 /// Names of tables in a sentence, marked as code.
 fn in_code(story: &str) -> String {
     story.replace("[source]", "`[source]`").replace("[estimator]", "`[estimator]`")
-}
-
-fn man(entries: &[OptionText]) -> String {
-    let mut page = Roff::new();
-    page.control("TH", ["ffclockd.conf", "5", NO_DATE, SOURCE, "ffclock"]);
-    page.control("SH", ["NAME"]);
-    page.text([roman("ffclockd.conf - configuration of the clock daemon ffclockd")]);
-    page.control("SH", ["DESCRIPTION"]);
-    page.text([roman(STORY.replace('`', ""))]);
-    for (section, title, story) in SECTIONS {
-        page.control("SH", [title.to_uppercase().as_str()]);
-        page.text([roman(story)]);
-        for entry in of_section(entries, section) {
-            page.control("TP", []);
-            page.text([bold(entry.name.clone())]);
-            page.text([roman(entry.help.replace('`', ""))]);
-            page.text([roman(entry.values(""))]);
-        }
-    }
-    page.control("SH", ["EXAMPLE"]);
-    page.control("nf", []);
-    page.text([roman(EXAMPLE)]);
-    page.control("fi", []);
-    page.control("SH", ["SEE ALSO"]);
-    page.text([bold("ffclockd"), roman("(8), "), bold("ffclock"), roman("(1)")]);
-    page.render()
 }

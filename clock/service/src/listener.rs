@@ -3,13 +3,30 @@
 //! A client that asks without pause gets its answers one turn of the loop after the other. A client that does not read
 //! its answers delays only itself.
 
-use super::{Reporter, Rights, answer_line, metrics};
+use crate::http;
 use ffclock_sys::Interest;
 use ffclock_units::{Moment, Mono, Span};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+
+/// What a daemon says to its visitors.
+pub trait Answering {
+    /// Answers one line of the control socket; the answer ends with a newline.
+    fn answer_line(&mut self, line: &[u8], rights: Rights) -> String;
+    /// All metrics in OpenMetrics text, with its ending.
+    fn metrics(&mut self) -> String;
+}
+
+/// The rights of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// To read the state.
+    Look,
+    /// To read the state and to have the configuration read again.
+    Command,
+}
 
 /// A longer request is answered with an error, and the connection is closed.
 const LONGEST_REQUEST: usize = 4096;
@@ -22,7 +39,7 @@ const MOST_ANSWERS: usize = 4;
 const ACCEPT_AGAIN: Span = Span::from_secs(1);
 
 /// A socket that hands out streams.
-pub(crate) trait Accept: AsFd {
+pub trait Accept: AsFd {
     /// The type of its streams.
     type Stream: Read + Write + AsFd;
     /// The next waiting stream, set not to block.
@@ -60,7 +77,7 @@ impl Accept for TcpListener {
 
 /// The protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Service {
+pub enum Service {
     /// JSON lines, until the peer closes.
     Control,
     /// One HTTP request for `/metrics`, then close.
@@ -88,7 +105,7 @@ struct Connection<S> {
 }
 
 /// A listening socket and its open connections.
-pub(crate) struct Listener<L: Accept> {
+pub struct Listener<L: Accept> {
     socket: L,
     service: Service,
     connections: Vec<Connection<L::Stream>>,
@@ -98,12 +115,12 @@ pub(crate) struct Listener<L: Accept> {
 
 impl<L: Accept> Listener<L> {
     /// The caller has set `socket` not to block.
-    pub(crate) fn new(socket: L, service: Service) -> Self {
+    pub fn new(socket: L, service: Service) -> Self {
         Listener { socket, service, connections: Vec::new(), paused_until: None }
     }
 
     /// Shows everything that the event loop must wait for.
-    pub(crate) fn interests<'a>(&'a self, visit: &mut dyn FnMut(Interest<'a>)) {
+    pub fn interests<'a>(&'a self, visit: &mut dyn FnMut(Interest<'a>)) {
         if self.paused_until.is_none() {
             visit(Interest::readable(self.socket.as_fd()));
         }
@@ -118,12 +135,12 @@ impl<L: Accept> Listener<L> {
     }
 
     /// When to call [`Listener::serve`] even if nothing is ready.
-    pub(crate) fn next_timeout(&self) -> Option<Moment<Mono>> {
+    pub fn next_timeout(&self) -> Option<Moment<Mono>> {
         self.paused_until
     }
 
     /// Does all that can be done without blocking. Called when any of the descriptors is ready.
-    pub(crate) fn serve(&mut self, now: Moment<Mono>, daemon: &mut dyn Reporter) {
+    pub fn serve(&mut self, now: Moment<Mono>, daemon: &mut dyn Answering) {
         let all_in = self.paused_until.is_some_and(|until| until > now) || self.let_in();
         let (service, before) = (self.service, self.connections.len());
         self.connections.retain_mut(|connection| connection.progress(service, daemon));
@@ -162,7 +179,7 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Whether the connection stays open.
-    fn progress(&mut self, service: Service, daemon: &mut dyn Reporter) -> bool {
+    fn progress(&mut self, service: Service, daemon: &mut dyn Answering) -> bool {
         let mut answers = 0;
         loop {
             match self.flush() {
@@ -207,10 +224,10 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Whether a whole request had arrived and its answer is now leaving.
-    fn answer_next(&mut self, service: Service, daemon: &mut dyn Reporter) -> bool {
+    fn answer_next(&mut self, service: Service, daemon: &mut dyn Answering) -> bool {
         let answer = match service {
-            Service::Control => self.take_request(service).map(|line| answer_line(&line, self.rights, daemon)),
-            Service::Metrics => self.take_request(service).map(|head| metrics::http_answer(&head, daemon)),
+            Service::Control => self.take_request(service).map(|line| daemon.answer_line(&line, self.rights)),
+            Service::Metrics => self.take_request(service).map(|head| http::answer(&head, daemon)),
         };
         let answer = match answer {
             Some(answer) => answer,
@@ -236,36 +253,22 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 fn too_long(service: Service) -> String {
     match service {
         Service::Control => "{\"answer\":\"error\",\"message\":\"the request is too long\"}\n".to_owned(),
-        Service::Metrics => metrics::http_error("431 Request Header Fields Too Large"),
+        Service::Metrics => http::error("431 Request Header Fields Too Large"),
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
-    use ffclock_control::protocol::{CounterReport, StatusReport};
 
     pub(crate) struct Idle;
 
-    impl Reporter for Idle {
-        fn status(&self) -> StatusReport {
-            StatusReport {
-                version: "0".into(),
-                uptime_s: 1.0,
-                counter: CounterReport { name: "tsc".into(), reason: "test".into(), nominal_hz: 1e9, epoch: 1 },
-                stamps: "kernel".into(),
-                page: "/page".into(),
-                clock: None,
-                keep_noise_s: None,
-                selected: None,
-                quorum: None,
-                vote: None,
-                sources: Vec::new(),
-                events: Vec::new(),
-            }
+    impl Answering for Idle {
+        fn answer_line(&mut self, line: &[u8], rights: Rights) -> String {
+            format!("{} {rights:?}\n", line.len())
         }
-        fn reload(&mut self) -> Result<(), String> {
-            Err("refused".into())
+        fn metrics(&mut self) -> String {
+            "# EOF\n".to_owned()
         }
     }
 
@@ -283,12 +286,8 @@ pub(super) mod tests {
 
     #[test]
     fn every_line_gets_a_line() {
-        let (answer, open) = talk(Service::Control, b"{\"command\":\"status\"}\nnonsense\n{\"command\":\"reload\"}\n");
-        let lines: Vec<_> = answer.lines().collect();
-        assert_eq!(lines.len(), 3);
-        assert!(lines[0].contains("\"answer\":\"status\""));
-        assert!(lines[1].contains("not a request"));
-        assert!(lines[2].contains("refused"));
+        let (answer, open) = talk(Service::Control, b"status\nnonsense\nreload\n");
+        assert_eq!(answer, "6 Command\n8 Command\n6 Command\n");
         assert!(open);
     }
 

@@ -1,0 +1,74 @@
+//! The status of ffclock-serve, as its status socket gives it. The requests are those of the control protocol.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum ServeAnswer {
+    /// The state of the server.
+    ServeStatus(Box<ServeReport>),
+    /// The configuration was read again and is in force.
+    Reloaded,
+    /// The request was not understood or could not be carried out.
+    Error {
+        /// The reason, in words.
+        message: String,
+    },
+}
+
+/// The state of the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServeReport {
+    /// The version of ffclock-serve.
+    pub version: String,
+    /// How long it has run [s].
+    pub uptime_s: f64,
+    /// The file that it reads the time from.
+    pub page: String,
+    /// The addresses that it answers on.
+    pub listen: Vec<String>,
+    /// How many threads answer, on all addresses together.
+    pub threads: usize,
+    /// What replies claim now; absent while they say that the server is not synchronised.
+    pub claim: Option<ClaimReport>,
+    /// Why they say so.
+    pub unserved: Option<String>,
+    /// How a leap second is served: "off" or "linear-24h".
+    pub smear: String,
+    /// Key establishment for NTS; absent where it is not served.
+    pub nts: Option<NtsReport>,
+    /// How many packets the kernel threw away because a socket was full.
+    pub kernel_dropped: u64,
+    /// How many packets there were of each kind since the start, by its name.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// Key establishment for NTS.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NtsReport {
+    /// The addresses that keys are established on.
+    pub listen: Vec<String>,
+    /// The number of the key that seals cookies: the number of rotations since 1970.
+    pub cookie_key: Option<u32>,
+    /// How long one key seals cookies [s].
+    pub rotation_s: f64,
+    /// How many keys before it still open cookies.
+    pub old_keys: u32,
+    /// How many connections ended since the start, by the reason.
+    pub establishments: BTreeMap<String, u64>,
+}
+
+/// What replies claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClaimReport {
+    /// Distance from a primary source, 1 to 15.
+    pub stratum: u8,
+    /// The reference identifier, 8 hexadecimal digits.
+    pub reference_id: String,
+    /// The leap indicator: "none", "insert" or "delete".
+    pub leap: String,
+    /// Half the root delay and the root dispersion: the largest error that replies admit [s].
+    pub root_distance_s: f64,
+}
