@@ -284,9 +284,42 @@ pub struct SourceReport {
     /// Its part in the vote.
     #[serde(default)]
     pub vote: SourceVote,
+    /// What authenticates its packets.
+    #[serde(default)]
+    pub authentication: AuthenticationReport,
     /// Whether it is believed and why, in one sentence; empty from daemons before 0.2.
     #[serde(default)]
     pub why: String,
+}
+
+/// What authenticates a server's packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AuthenticationKind {
+    /// Nothing.
+    #[default]
+    None,
+    /// A symmetric key.
+    Key,
+    /// NTS.
+    Nts,
+}
+
+/// How a server's packets are authenticated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthenticationReport {
+    /// What authenticates them: "none", "key" or "nts".
+    pub kind: AuthenticationKind,
+    /// The number of the symmetric key; absent as long as it cannot be used.
+    pub key: Option<u32>,
+    /// The number of the algorithm of NTS (RFC 5116); absent before keys were established.
+    pub aead: Option<u16>,
+    /// Cookies that are left: one is used up by each request, and each reply brings new ones.
+    pub cookies: Option<usize>,
+    /// How often keys were established.
+    pub established: Option<u64>,
+    /// The end of the certificate that the keys were established with (RFC 3339).
+    pub certificate_end: Option<String>,
 }
 
 /// A server's part in the vote.

@@ -162,6 +162,7 @@ mod tests {
             noise_s: None,
             offset_s: None,
             vote: SourceVote { proven_s: Some((-1.0, 1.0)), heard_s: Some(8.0), ..SourceVote::default() },
+            authentication: Default::default(),
             why: String::new(),
         }
     }

@@ -1,8 +1,8 @@
 //! docs/control.md names every field that the control socket can send.
 
 use ffclock_control::protocol::{
-    Agreement, Algorithm, Answer, BeliefReport, ClockReport, CounterReport, EventReport, QuorumReport, Request,
-    SourceReport, SourceState, SourceVote, Status, StatusReport, VoteReport,
+    Agreement, Algorithm, Answer, AuthenticationReport, BeliefReport, ClockReport, CounterReport, EventReport,
+    QuorumReport, Request, SourceReport, SourceState, SourceVote, Status, StatusReport, VoteReport,
 };
 use serde_json::Value;
 
@@ -34,6 +34,7 @@ fn source() -> SourceReport {
         noise_s: Some(0.0),
         offset_s: Some(0.0),
         vote: SourceVote { proven_s: Some((0.0, 0.0)), ..SourceVote::default() },
+        authentication: AuthenticationReport::default(),
         why: "believed".into(),
     }
 }

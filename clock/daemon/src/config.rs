@@ -9,6 +9,7 @@ mod host;
 mod lookup;
 mod places;
 mod polls;
+mod protection;
 mod reader;
 mod values;
 mod vote;
@@ -18,6 +19,7 @@ pub use host::server_of_command_line;
 pub use lookup::{AddressFamily, LookUpConfig, PoolConfig, PoolVotes};
 pub use places::{NoPlace, Surroundings};
 pub use polls::{KeptNoise, PollConfig};
+pub use protection::{KeyChoice, NtsBootstrap, ProtectionConfig, Requirement, ServerProtection};
 pub use values::{
     CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
     Unrecognised,
@@ -60,6 +62,13 @@ ffclock_units::options! {
         state: Switchable<FilePath> = Switchable::On(FilePath::fixed(STATE));
         /// A directory for recorded exchanges, one trace file for each server and start.
         record: Switchable<FilePath> = Switchable::Off;
+        /// The file of symmetric keys, as chrony and ntpd keep them: a number, a type and a value in each line. Others
+        /// must have no right to it.
+        keys: Switchable<FilePath> = Switchable::Off;
+        /// Which clock says whether certificates for NTS are valid: with `"refuse"` the system clock, and no keys are
+        /// established while it was clearly never set; with `"quorum"` the published clock, once servers without NTS
+        /// make a quorum.
+        nts_bootstrap: NtsBootstrap = NtsBootstrap::Refuse;
         /// Where to serve metrics (OpenMetrics text over HTTP). Only loopback addresses are accepted.
         metrics: Switchable<LoopbackAddress> = Switchable::Off;
         /// How long a published estimate may be believed without a sign of life from the daemon.
@@ -114,6 +123,8 @@ pub struct ServerConfig {
     pub slot: Option<u32>,
     /// How its addresses are found.
     pub look_up: LookUpConfig,
+    /// What protects the conversation with it.
+    pub protection: ServerProtection,
     /// Its part in the vote.
     pub vote: ServerVote,
     /// Options of the conversation with it.
@@ -127,6 +138,8 @@ pub struct ServerConfig {
 pub struct Config {
     /// Options of the daemon as a whole.
     pub daemon: DaemonConfig,
+    /// What protects the vote.
+    pub protection: ProtectionConfig,
     /// How the servers vote.
     pub vote: VoteConfig,
     /// What polls are chosen for.
@@ -141,6 +154,10 @@ impl Config {
     /// Sets a key at the top of the file in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.daemon.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.protection.set(name, text) {
             Err(OptionError::Unknown) => {}
             known => return known,
         }
@@ -188,8 +205,10 @@ impl Config {
 pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     DaemonConfig::describe(&mut |doc| visit("", doc));
     VoteConfig::describe(&mut |doc| visit("", doc));
+    ProtectionConfig::describe(&mut |doc| visit("", doc));
     PollConfig::describe(&mut |doc| visit("", doc));
     ServerAddress::describe(&mut |doc| visit("server", doc));
+    ServerProtection::describe(&mut |doc| visit("server", doc));
     ServerVote::describe(&mut |doc| visit("server", doc));
     LookUpConfig::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));

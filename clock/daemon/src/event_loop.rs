@@ -21,6 +21,7 @@ enum Wake {
     Signal,
     ClockSet,
     Resolver,
+    Establisher,
     Server(usize),
     /// A client of the control socket or of the metrics.
     Visitors,
@@ -62,6 +63,7 @@ pub(crate) fn run(mut keeper: Keeper<'_>, config: &crate::config::DaemonConfig) 
                 }
                 Wake::ClockSet => listeners.note_clock_set(&mut keeper),
                 Wake::Resolver => keeper.resolved(),
+                Wake::Establisher => keeper.established(),
                 Wake::Server(server) => keeper.readable(server),
                 Wake::Visitors => {}
             }
@@ -119,6 +121,7 @@ impl Listeners {
         let mut waiting = Waiting::default();
         waiting.add(Interest::readable(self.signals.as_fd()), Wake::Signal);
         waiting.add(Interest::readable(keeper.resolver.descriptor()), Wake::Resolver);
+        waiting.add(Interest::readable(keeper.establisher.descriptor()), Wake::Establisher);
         if let Some(timer) = &self.clock_set {
             waiting.add(Interest::readable(timer.as_fd()), Wake::ClockSet);
         }

@@ -10,6 +10,7 @@ mod leap_seconds;
 mod page_file;
 mod polling;
 mod pools;
+mod protecting;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 
 use crate::calibrator::Calibrator;
 use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
+use crate::establish::Establisher;
 use crate::host_counter::{Host, HostCounter, ThisHost};
 use crate::journal::{Journal, Weight};
 use crate::kernel_clock::KernelClockDriver;
@@ -59,6 +61,7 @@ pub(crate) struct Keeper<'a> {
     boot: String,
     pub(crate) peers: Vec<Peer>,
     pub(crate) resolver: Resolver,
+    pub(crate) establisher: Establisher,
     writer: Writer<SharedPage>,
     /// The lines of the past for old stamps; `None` where there is no room for them.
     history: Option<HistoryWriter<SharedHistory>>,
@@ -128,6 +131,7 @@ impl<'a> Keeper<'a> {
             read_config,
             peers: Vec::new(),
             resolver,
+            establisher: Establisher::new().map_err(about("establisher"))?,
             writer: Writer::open(page, BootId::parse(&boot)),
             history: None,
             kernel_clock,
@@ -328,7 +332,8 @@ impl<'a> Keeper<'a> {
         let remembered = self.remembered();
         let mut peer = Peer::new(server, self.environment(), remembered, self.context.now);
         peer.record_into(recorder);
-        if peer.config().pool().is_none() {
+        self.give_key(&mut peer);
+        if peer.is_found_by_name() {
             peer.look_up(&mut self.resolver, &mut self.context);
         }
         self.peers.push(peer);
@@ -394,8 +399,9 @@ impl<'a> Keeper<'a> {
     }
 
     fn look_up_names(&mut self) {
+        self.establish_keys();
         for peer in &mut self.peers {
-            if peer.config().pool().is_none() && peer.wants_look_up(self.context.now) {
+            if peer.is_found_by_name() && peer.wants_look_up(self.context.now) {
                 peer.look_up(&mut self.resolver, &mut self.context);
             }
         }
@@ -490,6 +496,7 @@ impl<'a> Keeper<'a> {
                 Some(position) => {
                     let mut peer = before.remove(position);
                     peer.reconfigure(server);
+                    self.give_key(&mut peer);
                     self.peers.push(peer);
                     kept += 1;
                 }

@@ -3,23 +3,27 @@
 //! Packets are taken over in two steps, [`Peer::receive`] and [`Peer::digest`], so that in between the keeper can check
 //! whether the counter's run was broken while they were stamped.
 
+mod guard;
 mod link;
 mod outcome_log;
 mod report;
 
 use crate::calibrator::Calibrator;
 use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
+use crate::establish::{Established, Establisher, Order};
 use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, Outcome, ProvenInterval, RateMemory, Verdict};
+use ffclock_nts::mac::SymmetricKey;
 use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
 use ffclock_sys::{SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{
     Counter, CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server,
-    ServerIdentity, ServerQuality, Span, Stamp, Status,
+    ServerIdentity, ServerQuality, Span, Stamp, Status, Utc,
 };
+use guard::{Guard, Opened};
 use link::{BUFFER_BYTES, Link};
 use outcome_log::Reported;
 use std::net::SocketAddr;
@@ -95,6 +99,7 @@ pub(crate) struct Peer {
     config: ServerConfig,
     environment: Environment,
     source: Source,
+    guard: Guard,
     estimator: Chosen,
     basis: Basis,
     tally: Tally,
@@ -122,7 +127,7 @@ const CONNECT_AGAIN: Span = Span::from_secs(4);
 /// The most packets taken from a socket at once: a flood on it must not keep the daemon from everything else.
 const MOST_EVENTS: usize = 64;
 /// A system clock that shows an earlier time was never set: this program is not that old (2026-01-01).
-const EARLIEST_PRESENT: Moment<Server> = Moment::from_origin(Span::from_secs(1_767_225_600));
+pub(crate) const EARLIEST_PRESENT: Moment<Server> = Moment::from_origin(Span::from_secs(1_767_225_600));
 
 impl Peer {
     /// A server that has no address yet.
@@ -137,6 +142,7 @@ impl Peer {
         Peer {
             name: config.name(),
             source,
+            guard: if config.protection.nts { Guard::Nts(Box::default()) } else { Guard::Plain },
             estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
             config,
@@ -199,7 +205,7 @@ impl Peer {
                 Ok(Some(SocketEvent::Received(received))) => {
                     has_come = true;
                     let bytes = buffer.get(..received.length).unwrap_or(&buffer);
-                    self.source.handle_packet(bytes, received.best.stamp, context.now);
+                    self.take_packet(bytes, received.best.stamp, context);
                 }
                 Ok(Some(SocketEvent::Unreachable(error))) => {
                     self.log(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());
@@ -217,6 +223,68 @@ impl Peer {
                 }
             }
         }
+    }
+
+    /// Hands the protected part of a packet to the source. Its stamp is that of the packet.
+    fn take_packet(&mut self, datagram: &[u8], stamp: Stamp, context: &mut Context) {
+        match self.guard.open(datagram) {
+            Opened::Authentic(bytes) => self.source.handle_packet(bytes, stamp, context.now),
+            Opened::Refused => self.source.refuse_unauthentic(),
+            Opened::KeysRefused => {
+                self.source.refuse_unauthentic();
+                self.log(context, Weight::Notice, "the server cannot open our cookie: keys are established again", "");
+            }
+        }
+    }
+
+    /// Whether an address is of use only with keys that belong to it.
+    pub(crate) fn is_nts(&self) -> bool {
+        self.config.protection.nts
+    }
+
+    /// Authenticates packets with a symmetric key from now on, or asks nothing as long as it cannot be used.
+    pub(crate) fn use_key(&mut self, key: Result<SymmetricKey, String>, context: &mut Context) {
+        self.guard = match key {
+            Ok(key) => Guard::Key(key),
+            Err(why) => {
+                self.log(context, Weight::Warning, "the symmetric key cannot be used: nothing is asked", &why);
+                Guard::NoKey
+            }
+        };
+    }
+
+    /// Establishes keys; certificates are judged at `judged_at`, or nothing is done, for this reason.
+    pub(crate) fn establish(
+        &mut self,
+        establisher: &mut Establisher,
+        judged_at: Result<Moment<Utc>, &str>,
+        context: &mut Context,
+    ) {
+        let judged_at = match judged_at {
+            Ok(judged_at) => judged_at,
+            Err(why) => {
+                self.next_look_up = Some(context.now + CONNECT_AGAIN);
+                return self.log(context, Weight::Warning, "no keys can be established yet", why);
+            }
+        };
+        self.next_look_up = Some(context.now + self.guard.begin_establishment());
+        if let Err(error) = establisher.start(Order::of(&self.name, &self.config, judged_at)) {
+            self.log(context, Weight::Warning, "cannot establish keys", &error.to_string());
+        }
+    }
+
+    /// An establishment has ended.
+    pub(crate) fn established(&mut self, outcome: Result<Established, String>, context: &mut Context) {
+        let established = match outcome {
+            Ok(established) => established,
+            Err(why) => return self.log(context, Weight::Warning, "no keys could be established", &why),
+        };
+        let end = established.certificate_end.map(|end| format!(", certificate until {end}")).unwrap_or_default();
+        let detail = format!("{} cookies{end}", established.session.cookies());
+        self.log(context, Weight::Notice, "keys were established", &detail);
+        let address = established.address;
+        self.guard.use_keys(established);
+        self.resolved(vec![address], context);
     }
 
     /// Computes with the received packets. Returns whether the estimate changed.
@@ -267,7 +335,12 @@ impl Peer {
         // The source expresses this wish once, so it is asked only when the wish can be granted.
         let due = self.next_look_up.is_none_or(|earliest| now >= earliest);
         let is_old = now - self.looked_up >= self.config.look_up.look_up_every && !self.is_literal();
-        due && (self.link.is_none() || is_old || self.source.take_resolve_wish())
+        due && (self.link.is_none() || is_old || self.guard.wants_keys() || self.source.take_resolve_wish())
+    }
+
+    /// Whether its name is looked up for it alone: not with its pool's, nor when keys are established.
+    pub(crate) fn is_found_by_name(&self) -> bool {
+        self.config.pool().is_none() && !self.is_nts()
     }
 
     /// Whether the server has an address in place of a name.
@@ -484,7 +557,18 @@ impl Peer {
                 self.log(context, Weight::Warning, "cannot ask from another port", &error.to_string());
             }
             let Some(link) = &mut self.link else { return };
-            match link.send(transmit, &mut context.stamper) {
+            let datagram = match self.guard.protect(&transmit.bytes, link.address()) {
+                Ok(Some(datagram)) => datagram,
+                Ok(None) => {
+                    self.log(context, Weight::Detail, "nothing is asked without keys", "");
+                    continue;
+                }
+                Err(error) => {
+                    self.log(context, Weight::Warning, "no random numbers: nothing is asked", &error.to_string());
+                    continue;
+                }
+            };
+            match link.send((&datagram, transmit.ticket), &mut context.stamper) {
                 Ok(redeemed) => self.pass_to_source(redeemed),
                 Err(error) => self.log(context, Weight::Warning, "cannot send", &error.to_string()),
             }

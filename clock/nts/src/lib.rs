@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod aead;
+mod certificate;
 mod client;
 mod cookie;
 pub mod establishment;
@@ -18,6 +19,7 @@ pub mod mac;
 mod server;
 
 pub use aead::{Aead, Key, NotAuthentic, SessionKeys, TAG_BYTES};
+pub use certificate::{CertificateTime, certificate_end};
 pub use client::{COOKIES_KEPT, LONGEST_REQUEST, OpenedReply, RequestRandom, Session, Unauthentic};
 pub use cookie::{CookieKeys, LONGEST_COOKIE, NonceSource, SECRET_BYTES};
 pub use server::{OpenedRequest, Protection, RefusedRequest, ReplySealer, write_nak};

@@ -91,6 +91,8 @@ rejections! {
     StampMissing = "stamp-missing",
     /// By our own stamps the reply arrived before the request left.
     StampsReversed = "stamps-reversed",
+    /// The caller found it not authentic ([`Source::refuse_unauthentic`](crate::Source::refuse_unauthentic)).
+    Unauthentic = "unauthentic",
 }
 
 impl Rejection {
@@ -106,7 +108,8 @@ impl Rejection {
             | Rejection::Duplicate
             | Rejection::Replayed
             | Rejection::Late
-            | Rejection::OutOfOrder => false,
+            | Rejection::OutOfOrder
+            | Rejection::Unauthentic => false,
             Rejection::Unsynchronised
             | Rejection::Stratum
             | Rejection::TimestampMissing

@@ -114,6 +114,12 @@ impl Source {
         }
     }
 
+    /// Counts a packet that was not authentic. Nothing of it is believed, so the open request goes on waiting.
+    pub fn refuse_unauthentic(&mut self) {
+        increase(&mut self.statistics.received);
+        self.reject(Rejection::Unauthentic);
+    }
+
     /// The next event, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()

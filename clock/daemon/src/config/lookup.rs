@@ -84,9 +84,9 @@ impl ServerConfig {
         self.slot.map(|_| &self.address)
     }
 
-    /// Whether both stand for the same server, with whatever options.
+    /// Whether a conversation with the one goes on as one with the other: the same server, protected in the same way.
     pub(crate) fn is_same_server(&self, other: &ServerConfig) -> bool {
-        (&self.address, self.slot) == (&other.address, other.slot)
+        (&self.address, self.slot, &self.protection) == (&other.address, other.slot, &other.protection)
     }
 
     /// The servers that one table stands for: itself, or those of its pool, numbered from 1.

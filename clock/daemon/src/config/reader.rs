@@ -2,6 +2,7 @@
 
 use super::check::{self, Conflict};
 use super::polls::{self, PollKeys};
+use super::protection;
 use super::{
     Config, ConfigError, EstimatorConfig, MOST_SERVERS, ServerAddress, ServerConfig, describe_all, host, lookup, vote,
 };
@@ -73,11 +74,11 @@ impl<'t> Reader<'t> {
             let server = ServerConfig { address: address.clone(), source, estimator, ..ServerConfig::default() };
             self.add(&mut config.servers, server, None);
         }
-        self.check_whole(&config);
+        self.check_whole(&mut config);
         Some(config)
     }
 
-    fn check_whole(&mut self, config: &Config) {
+    fn check_whole(&mut self, config: &mut Config) {
         if config.servers.is_empty() && self.file.is_fine() {
             self.problem(0, "no [[server]] is configured".to_owned());
         }
@@ -86,9 +87,13 @@ impl<'t> Reader<'t> {
                 self.problem(at, message);
             }
         }
-        if self.file.is_fine() {
-            let contradictions = vote::contradictions(config).into_iter();
-            self.report(contradictions.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
+        // Servers that may not vote count as such from here on.
+        protection::apply(config);
+        for contradictions in [protection::contradictions, vote::contradictions] {
+            if self.file.is_fine() {
+                let found = contradictions(config).into_iter();
+                self.report(found.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
+            }
         }
         self.report(check::conflicts(&config.daemon));
     }
@@ -173,7 +178,8 @@ impl<'t> Reader<'t> {
         let named = (keys.contains(&"address"), keys.contains(&"pool"));
         let of_pool = keys.into_iter().find(|key| ["pool_size", "pool_votes"].contains(key));
         let of_names = lookup::contradiction(&server, named, of_pool);
-        for message in [of_names, vote::contradiction(&server), polls::contradiction(&server)].into_iter().flatten() {
+        let (of_vote, of_polls) = (vote::contradiction(&server), polls::contradiction(&server));
+        for message in [of_names, of_vote, of_polls, protection::contradiction(&server)].into_iter().flatten() {
             self.problem(entry.span().start, message);
         }
         Some(server)
@@ -235,6 +241,10 @@ impl ServerConfig {
             known => return known,
         }
         match self.look_up.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.protection.set(name, text) {
             Err(OptionError::Unknown) => {}
             known => return known,
         }

@@ -1,7 +1,7 @@
 //! The path to one address of a server: a socket, and the request in flight.
 
 use crate::config::StampChoice;
-use ffclock_source::{Ticket, Transmit};
+use ffclock_source::Ticket;
 use ffclock_sys::{
     SendId, SocketEvent, StampDiscarded, StampMode, StampQuality, StampShifts, StampedSocket, Stamper, Transmitted,
 };
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A complete reply has this length; a longer one is recognised as too long.
-pub(super) const BUFFER_BYTES: usize = 1024;
+pub(super) const BUFFER_BYTES: usize = 2048;
 
 /// A request whose stamp has not been handed to the source.
 struct InFlight {
@@ -76,17 +76,21 @@ impl Link {
         self.socket.as_fd()
     }
 
-    /// Sends a request. If the kernel stamps, its stamp comes later, by [`Link::redeem`]; otherwise it is returned at
+    /// Sends a request as this datagram. If the kernel stamps, its stamp comes later, by [`Link::redeem`]; otherwise it is returned at
     /// once.
     ///
     /// # Errors
     /// The kernel refuses the packet; the request counts as lost.
-    pub(super) fn send(&mut self, transmit: Transmit, stamper: &mut Stamper) -> io::Result<Option<(Ticket, Stamp)>> {
-        let sent = self.socket.send(&transmit.bytes, stamper)?;
+    pub(super) fn send(
+        &mut self,
+        (datagram, ticket): (&[u8], Ticket),
+        stamper: &mut Stamper,
+    ) -> io::Result<Option<(Ticket, Stamp)>> {
+        let sent = self.socket.send(datagram, stamper)?;
         if let Some(best) = sent.best {
-            return Ok(Some((transmit.ticket, best.stamp)));
+            return Ok(Some((ticket, best.stamp)));
         }
-        self.in_flight = Some(InFlight { id: sent.id, ticket: transmit.ticket });
+        self.in_flight = Some(InFlight { id: sent.id, ticket });
         Ok(None)
     }
 

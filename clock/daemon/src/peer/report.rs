@@ -47,6 +47,7 @@ impl Peer {
             noise_s: None,
             offset_s: None,
             vote: self.vote_report(&summary),
+            authentication: self.guard.report(),
             why: String::new(),
         }
     }
