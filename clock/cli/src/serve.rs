@@ -3,7 +3,7 @@
 use crate::control::{self, Asked};
 use crate::failure::Failure;
 use crate::{Global, output, text};
-use ffclock_control::serve::ServeReport;
+use ffclock_control::serve::{NtsReport, ServeReport};
 use ffclock_sys::places;
 use std::path::PathBuf;
 
@@ -65,11 +65,26 @@ fn render(report: &ServeReport) -> String {
     }
     shown += &field("Listens", &format!("{} ({} threads)", report.listen.join(", "), report.threads));
     shown += &field("Page", &report.page);
+    if let Some(nts) = &report.nts {
+        shown += &render_nts(nts);
+    }
     shown += &format!("\n{:<20}{:>14}\n", "Packets", "since start");
     for (name, count) in report.counts.iter().filter(|(name, count)| **count > 0 || name.as_str() == "received") {
         shown += &format!("{:<20}{count:>14}\n", text::printable(&name.replace('_', " ")));
     }
     shown += &format!("{:<20}{:>14}\n", "dropped by kernel", report.kernel_dropped);
+    shown
+}
+
+fn render_nts(nts: &NtsReport) -> String {
+    let rotation = text::duration(nts.rotation_s);
+    let key = nts.cookie_key.map_or_else(|| "none".to_owned(), |number| number.to_string());
+    let mut shown = field("NTS", &format!("{}, cookie key {key}, rotated every {rotation}", nts.listen.join(", ")));
+    shown += &format!("\n{:<20}{:>14}\n", "Establishments", "since start");
+    let is_shown = |(name, count): &(&String, &u64)| **count > 0 || name.as_str() == "established";
+    for (name, count) in nts.establishments.iter().filter(is_shown) {
+        shown += &format!("{:<20}{count:>14}\n", text::printable(&name.replace('_', " ")));
+    }
     shown
 }
 
@@ -97,6 +112,7 @@ mod tests {
             }),
             unserved: None,
             smear: "off".into(),
+            nts: None,
             kernel_dropped: 3,
             counts: [("received".to_owned(), 12), ("not_request".to_owned(), 0), ("kiss_rate".to_owned(), 1)].into(),
         }
@@ -116,6 +132,19 @@ mod tests {
              received                        12\n\
              dropped by kernel                3\n"
         );
+        let nts = NtsReport {
+            listen: vec!["[::]:4460".into()],
+            cookie_key: Some(20_000),
+            rotation_s: 86_400.0,
+            old_keys: 7,
+            establishments: [("established".to_owned(), 0), ("late".to_owned(), 0), ("tls_fault".to_owned(), 2)].into(),
+        };
+        let shown = render(&ServeReport { nts: Some(nts), ..report() });
+        let part = "NTS      [::]:4460, cookie key 20000, rotated every 1 d 0 h\n\n\
+                    Establishments         since start\n\
+                    established                      0\n\
+                    tls fault                        2\n";
+        assert!(shown.contains(part), "{shown}");
         let silent = ServeReport { claim: None, unserved: Some("the page cannot be read".into()), ..report() };
         assert!(render(&silent).starts_with("Claim    none: the page cannot be read\n"));
     }

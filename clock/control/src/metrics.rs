@@ -124,6 +124,8 @@ pub mod serve {
             "Half the root delay and the root dispersion of replies: the largest error that they admit.";
         STRATUM = "ffclock_serve_stratum": Gauge, "Stratum of replies.";
         PACKETS = "ffclock_serve_packets": Counter, "Packets of each kind.";
+        ESTABLISHMENTS = "ffclock_serve_establishments": Counter,
+            "Connections for key establishment (NTS), by the reason for which they ended.";
         KERNEL_DROPPED = "ffclock_serve_kernel_dropped": Counter,
             "Packets that the kernel threw away because a socket was full.";
         UPTIME = "ffclock_serve_uptime_seconds": Gauge in "seconds", "Time since the server started.";

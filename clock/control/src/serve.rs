@@ -37,10 +37,27 @@ pub struct ServeReport {
     pub unserved: Option<String>,
     /// How a leap second is served: "off" or "linear-24h".
     pub smear: String,
+    /// Key establishment for NTS; absent where it is not served.
+    pub nts: Option<NtsReport>,
     /// How many packets the kernel threw away because a socket was full.
     pub kernel_dropped: u64,
     /// How many packets there were of each kind since the start, by its name.
     pub counts: BTreeMap<String, u64>,
+}
+
+/// Key establishment for NTS.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NtsReport {
+    /// The addresses that keys are established on.
+    pub listen: Vec<String>,
+    /// The number of the key that seals cookies: the number of rotations since 1970.
+    pub cookie_key: Option<u32>,
+    /// How long one key seals cookies [s].
+    pub rotation_s: f64,
+    /// How many keys before it still open cookies.
+    pub old_keys: u32,
+    /// How many connections ended since the start, by the reason.
+    pub establishments: BTreeMap<String, u64>,
 }
 
 /// What replies claim.

@@ -1,7 +1,8 @@
-//! The configuration of the server: TOML text in; a [`ServeConfig`], or a list of all problems, out.
+//! The configuration of the server: TOML text in; a [`ServeSettings`], or a list of all problems, out.
 
+use crate::nts::NtsConfig;
 use crate::options::{Addresses, LISTS, ServeConfig};
-use ffclock_service::{ConfigError, ConfigText, Described};
+use ffclock_service::{ConfigError, ConfigText, DeValue, Described};
 use ffclock_units::{OptionDoc, Span};
 use std::net::SocketAddr;
 
@@ -15,27 +16,49 @@ const DESCRIBED: Described = Described {
 /// Shows every option with the section it belongs to: "" for the top.
 pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     ServeConfig::describe(&mut |doc| visit("", doc));
+    NtsConfig::describe(&mut |doc| visit("nts", doc));
+}
+
+/// The whole configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServeSettings {
+    /// The keys at the top of the file.
+    pub serve: ServeConfig,
+    /// The table `[nts]`.
+    pub nts: NtsConfig,
 }
 
 /// Reads a configuration. Addresses that the command line names take the place of those in the text.
 ///
 /// # Errors
 /// All problems found, each with its line.
-pub fn parse(text: &str, listen: &[SocketAddr]) -> Result<ServeConfig, ConfigError> {
+pub fn parse(text: &str, listen: &[SocketAddr]) -> Result<ServeSettings, ConfigError> {
     let mut file = ConfigText::new(text, DESCRIBED);
     let config = read(&mut file, listen);
     file.end(config)
 }
 
-fn read(file: &mut ConfigText<'_>, listen: &[SocketAddr]) -> Option<ServeConfig> {
-    let mut config = ServeConfig::default();
+fn read(file: &mut ConfigText<'_>, listen: &[SocketAddr]) -> Option<ServeSettings> {
+    let ServeSettings { serve: mut config, mut nts } = ServeSettings::default();
     let mut interval_at = 0;
     for (key, value) in &file.table()? {
         let (at, name) = (key.span().start, key.get_ref().as_ref());
         if name == "rate_interval" {
             interval_at = at;
         }
-        if LISTS.contains(&name) {
+        if let ("nts", DeValue::Table(entries)) = (name, value.get_ref()) {
+            for (key, value) in entries {
+                let (at, name) = (key.span().start, key.get_ref().as_ref());
+                if LISTS.contains(&name) {
+                    file.apply_list(at, name, value, &mut |name, text| nts.set(name, text));
+                } else {
+                    file.apply(at, name, value, &mut |name, text| nts.set(name, text));
+                }
+            }
+            if let Err(error) = nts.identity() {
+                file.problem(at, error.to_string());
+            }
+        } else if LISTS.contains(&name) {
             file.apply_list(at, name, value, &mut |name, text| config.set(name, text));
         } else {
             file.apply(at, name, value, &mut |name, text| config.set(name, text));
@@ -52,7 +75,7 @@ fn read(file: &mut ConfigText<'_>, listen: &[SocketAddr]) -> Option<ServeConfig>
     if let Some(twice) = addresses.windows(2).find(|pair| pair[0] == pair[1] && pair[0].port() != 0) {
         file.problem(0, format!("listen: {} is named twice", twice[0]));
     }
-    Some(config)
+    Some(ServeSettings { serve: config, nts })
 }
 
 #[cfg(test)]
@@ -62,7 +85,7 @@ mod tests {
     #[test]
     fn a_configuration_is_read_and_every_mistake_has_its_line() {
         let text = "listen = [\"192.0.2.1:123\", \"[::1]:1123\"]\nallow = \"10.0.0.0/8\"\nsmear = \"linear-24h\"\n";
-        let config = parse(text, &[]).unwrap();
+        let config = parse(text, &[]).unwrap().serve;
         assert_eq!(config.listen.as_slice().len(), 2);
         assert_eq!(config.allow.to_string(), "10.0.0.0/8");
         let wrong = "threads = 0\nalow = \"10.0.0.0/8\"\nallow = \"10.0.0.1/8\"\nrate_interval = \"1 us\"\n";
@@ -73,10 +96,23 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_nts_is_read_and_its_mistakes_have_their_lines() {
+        let text =
+            "threads = 2\n[nts]\ncertificate = \"/c\"\nkey = \"/k\"\nlisten = [\"[::]:4460\"]\nrotation = \"1 h\"\n";
+        let nts = parse(text, &[]).unwrap().nts;
+        assert_eq!((nts.listen.as_slice().len(), nts.rotation), (1, Span::from_secs(3600)));
+        let wrong = "[nts]\ncertificate = \"/c\"\nrotatoin = \"1 h\"\nold_keys = 0\nntp_host = \"a b\"\n";
+        let problems = parse(wrong, &[]).unwrap_err().problems;
+        let found: Vec<usize> = problems.iter().map(|problem| problem.line).collect();
+        assert_eq!(found, [1, 3, 4, 5], "{problems:?}");
+        assert!(problems[1].message.contains("is `rotation` meant?"), "{problems:?}");
+    }
+
+    #[test]
     fn the_command_line_decides_where_to_listen() {
         let here: SocketAddr = "127.0.0.1:1123".parse().unwrap();
-        assert_eq!(parse("", &[here]).unwrap().listen.as_slice(), [here]);
-        assert_eq!(parse("", &[]).unwrap(), ServeConfig::default());
+        assert_eq!(parse("", &[here]).unwrap().serve.listen.as_slice(), [here]);
+        assert_eq!(parse("", &[]).unwrap(), ServeSettings::default());
         assert!(parse("", &[here, here]).unwrap_err().to_string().contains("named twice"));
     }
 }

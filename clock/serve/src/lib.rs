@@ -7,7 +7,8 @@
 //! A thread for each address and each of `threads` takes requests by the batch ([`worker`]), from a socket of its own.
 //! What a reply says is a pure function of the publication ([`face`]) and of the request (`ffclock_wire::ServedRequest`
 //! and `ReplyTemplate`). Who is answered is decided by networks ([`access`]) and by a rate limit in memory of a fixed
-//! size ([`limit`]). docs/serve.md is for operators.
+//! size ([`limit`]). With a certificate the server establishes keys for NTS ([`establishment`]) on threads of their own,
+//! and answers protected requests beside the others ([`nts`]). docs/serve.md is for operators.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -15,11 +16,15 @@ pub mod access;
 pub mod arguments;
 pub mod arrivals;
 pub mod config;
+mod cookie_secret;
+pub mod establishment;
 pub mod face;
 pub mod following;
 pub mod limit;
+pub mod nts;
 pub mod options;
 pub mod policy;
+mod protection;
 pub mod served_clock;
 mod server;
 pub mod tally;

@@ -5,12 +5,13 @@ use crate::access::{AccessList, bits_of};
 use crate::face::FaceOptions;
 use crate::limit::LimitOptions;
 use crate::options::WhenUnsynchronised;
+use ffclock_nts::CookieKeys;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How requests are judged and answered.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// What replies claim.
     pub face: FaceOptions,
@@ -27,6 +28,8 @@ pub struct Policy {
     /// The servers that are followed, with the reference identifier of each: a request from one of them gets a reply
     /// that says so, whichever of them is published, so that it never follows us in turn.
     pub followed: Vec<(u128, u32)>,
+    /// The keys of NTS cookies; without them every request is an ordinary one.
+    pub cookies: Option<Arc<CookieKeys>>,
 }
 
 impl Policy {

@@ -1,9 +1,11 @@
 //! The server as a whole: sockets, threads, and the main thread, which waits for signals and never for packets.
 
 use crate::access::AccessList;
+use crate::config::ServeSettings;
 use crate::face::{FaceOptions, ServedClaim, ServedFace, Unserved};
 use crate::following::{self, Following, reference_of};
 use crate::limit::LimitOptions;
+use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
 use crate::served_clock::ServedClock;
@@ -13,6 +15,7 @@ use ffclock_control::metrics::serve as metrics;
 use ffclock_control::protocol::{Request, parse_request};
 use ffclock_control::serve::{ClaimReport, ServeAnswer, ServeReport};
 use ffclock_counter::{CounterId, try_read};
+use ffclock_nts::CookieKeys;
 use ffclock_service::{Answering, ControlSocket, Exposition, Listener, Rights};
 use ffclock_sys::{
     Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, mono_now, notify, poll,
@@ -42,6 +45,10 @@ fn about(what: impl Into<String>) -> impl FnOnce(io::Error) -> ServeError {
     move |error| ServeError { what, error }
 }
 
+fn because(error: NtsError) -> ServeError {
+    ServeError { what: "[nts]".to_owned(), error: io::Error::other(error) }
+}
+
 /// How often ffclockd is asked whom it follows.
 const ASK_AGAIN: Duration = Duration::from_secs(8);
 /// How long the main thread waits at most before it looks at its threads.
@@ -51,12 +58,18 @@ const LOOK: Span = Span::from_secs(1);
 ///
 /// # Errors
 /// A required resource could not be had: a socket, a thread; or a socket failed while it served.
-pub fn run(config: ServeConfig, again: &dyn Fn() -> Result<ServeConfig, String>) -> Result<(), ServeError> {
+pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, String>) -> Result<(), ServeError> {
     let mut signals = Signals::install().map_err(about("signals"))?;
+    let ServeSettings { serve: config, nts } = settings;
     let sockets = open_sockets(&config)?;
+    let nts_parts = NtsParts::open(&nts).map_err(because)?;
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
-    let mut server = Server::start(&config, sockets, again)?;
+    let cookies = nts_parts.as_ref().map(|parts| parts.keys(&nts));
+    let mut server = Server::start(&config, sockets, again, cookies)?;
+    if let Some(parts) = nts_parts {
+        server.nts = Some(NtsService::start(parts, nts, &server.place()).map_err(because)?);
+    }
     let mut visitors = Visitors::open(&config)?;
     notify_manager(Notice::Ready);
     loop {
@@ -73,6 +86,9 @@ pub fn run(config: ServeConfig, again: &dyn Fn() -> Result<ServeConfig, String>)
         visitors.serve(&mut server);
         if server.has_ended() {
             return server.stop();
+        }
+        if let Some(nts) = &server.nts {
+            nts.rotate(&server.board);
         }
     }
 }
@@ -164,7 +180,7 @@ fn open_sockets(config: &ServeConfig) -> Result<Vec<ServedSocket>, ServeError> {
 
 /// The running threads, and what is known of them.
 struct Server<'a> {
-    again: &'a dyn Fn() -> Result<ServeConfig, String>,
+    again: &'a dyn Fn() -> Result<ServeSettings, String>,
     started: Moment<Mono>,
     config: ServeConfig,
     clock: ServedClock,
@@ -173,24 +189,27 @@ struct Server<'a> {
     tallies: Vec<Arc<Tally>>,
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<io::Result<()>>>,
+    nts: Option<NtsService>,
 }
 
 impl<'a> Server<'a> {
     fn start(
         config: &ServeConfig,
         sockets: Vec<ServedSocket>,
-        again: &'a dyn Fn() -> Result<ServeConfig, String>,
+        again: &'a dyn Fn() -> Result<ServeSettings, String>,
+        cookies: Option<Arc<CookieKeys>>,
     ) -> Result<Self, ServeError> {
         let mut server = Server {
             again,
             started: mono_now(),
             config: config.clone(),
             clock: ServedClock::new(config.page.as_path()),
-            board: Arc::new(PolicyBoard::new(policy(config))),
+            board: Arc::new(PolicyBoard::new(Policy { cookies, ..policy(config) })),
             sockets: Vec::new(),
             tallies: Vec::new(),
             stop: Arc::new(AtomicBool::new(false)),
             workers: Vec::new(),
+            nts: None,
         };
         let table_bytes = ((config.rate_memory as usize) << 20) / sockets.len().max(1);
         for socket in sockets {
@@ -236,12 +255,14 @@ impl<'a> Server<'a> {
         notify_manager(Notice::Reloading);
         let read = (self.again)();
         match &read {
-            Ok(config) => {
+            Ok(ServeSettings { serve: config, nts }) => {
                 self.board.change(|present| Policy {
                     face: FaceOptions { reference_id: present.face.reference_id, ..policy(config).face },
                     followed: present.followed.clone(),
+                    cookies: present.cookies.clone(),
                     ..policy(config)
                 });
+                self.reload_nts(nts);
                 for key in needs_restart(&self.config, config) {
                     tracing::warn!("`{key}` was changed, which takes a restart");
                 }
@@ -251,6 +272,23 @@ impl<'a> Server<'a> {
         }
         notify_manager(Notice::Ready);
         read.map(drop)
+    }
+
+    fn reload_nts(&mut self, config: &NtsConfig) {
+        let reloaded = match &mut self.nts {
+            Some(nts) => nts.reload(config, &self.board),
+            None if config.identity().is_ok_and(|identity| identity.is_none()) => Ok(()),
+            None => return tracing::warn!("`[nts]` was added, which takes a restart"),
+        };
+        if let Err(error) = reloaded {
+            tracing::error!(%error, "the certificate is not renewed; the old one stays in force");
+        }
+    }
+
+    /// Where NTS is served.
+    fn place(&self) -> NtsPlace {
+        let port = self.sockets.first().and_then(|socket| socket.local_address().ok()).map(|address| address.port());
+        NtsPlace { board: Arc::clone(&self.board), ntp_port: port }
     }
 
     fn report(&mut self) -> ServeReport {
@@ -277,6 +315,7 @@ impl<'a> Server<'a> {
             unserved: face.standing.err().map(|reason| reason.words().to_owned()),
             smear: policy.face.smear.to_string(),
             kernel_dropped: self.sockets.iter().filter_map(|socket| socket.dropped().ok()).map(u64::from).sum(),
+            nts: self.nts.as_ref().map(|nts| nts.report(&policy)),
             counts: Counted::ALL.iter().map(|(what, name)| ((*name).to_owned(), self.total(*what))).collect(),
         }
     }
@@ -350,6 +389,12 @@ fn exposition(report: &ServeReport) -> String {
     for (kind, count) in &report.counts {
         text.labelled(&metrics::PACKETS, ("kind", kind), count);
     }
+    if let Some(nts) = &report.nts {
+        text.describe(&metrics::ESTABLISHMENTS);
+        for (reason, count) in &nts.establishments {
+            text.labelled(&metrics::ESTABLISHMENTS, ("reason", reason), count);
+        }
+    }
     text.value(&metrics::KERNEL_DROPPED, Some(report.kernel_dropped as f64));
     text.value(&metrics::UPTIME, Some(report.uptime_s));
     text.end()
@@ -378,6 +423,7 @@ fn policy(config: &ServeConfig) -> Policy {
         kiss: config.kiss,
         unsynchronised: config.unsynchronised,
         followed: Vec::new(),
+        cookies: None,
     }
 }
 

@@ -43,6 +43,14 @@ counted! {
     Version = "version";
     /// Datagrams that are no request: replies, broadcasts, control messages.
     NotRequest = "not_request";
+    /// Requests protected by NTS that were answered; among the answered ones.
+    NtsAnswered = "nts_answered";
+    /// Protected requests whose cookie is unknown or too old: refused with NTSN.
+    NtsCookie = "nts_cookie";
+    /// Protected requests whose authenticator does not fit: refused with NTSN.
+    NtsUnauthentic = "nts_unauthentic";
+    /// Protected requests of another form than the standard's.
+    NtsMalformed = "nts_malformed";
     /// Requests from a port or an address that no reply can reach.
     Unreachable = "unreachable";
     /// Replies that the kernel did not take.

@@ -8,13 +8,14 @@ use crate::face::{self, ServedFace, Unserved};
 use crate::limit::{LimitTime, RateTable};
 use crate::options::WhenUnsynchronised;
 use crate::policy::{Policy, PolicyBoard};
+use crate::protection::{Guarded, Opened};
 use crate::served_clock::ServedClock;
 use crate::tally::{Counted, Tally};
 use ffclock_client::Snapshot;
 use ffclock_counter::CounterId;
 use ffclock_sys::{ArrivedPacket, PacketBatch, ServedSocket, mono_now, random_nonce};
 use ffclock_units::Counter;
-use ffclock_wire::{HEADER_BYTES, KissCode, NotServed, NtpTimestamp, ReplyTemplate, ServedRequest};
+use ffclock_wire::{HEADER_BYTES, KissCode, Mode, NotServed, NtpTimestamp, ReplyTemplate, ServedRequest};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +27,9 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// One of this number of requests without an answer gets a refusal.
 const KISS_SHARE: u64 = 16;
 
+/// The version that NTS protects (RFC 8915, section 5).
+const NTS_VERSION: u8 = 4;
+
 /// A request that gets an answer, until the batch is complete.
 #[derive(Clone, Copy)]
 struct PendingReply {
@@ -34,6 +38,8 @@ struct PendingReply {
     received: Counter,
     /// By which the sender recognises itself, where we follow it.
     loop_reference: Option<u32>,
+    /// Its number among the protected requests, if it is one.
+    protected: Option<usize>,
 }
 
 /// One thread, and all that it owns.
@@ -48,6 +54,7 @@ pub struct Worker {
     tally: Arc<Tally>,
     batch: PacketBatch,
     pending: Vec<PendingReply>,
+    guarded: Guarded,
     /// The counter when the latest batch was sent.
     sent_at: Counter,
     random: u64,
@@ -87,6 +94,7 @@ impl Worker {
             tally: parts.tally,
             batch: PacketBatch::new(),
             pending: Vec::with_capacity(PacketBatch::CAPACITY),
+            guarded: Guarded::new()?,
             random: random_nonce()? | 1,
         })
     }
@@ -97,9 +105,12 @@ impl Worker {
     /// The socket fails.
     pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
         while !stop.load(Ordering::Relaxed) {
-            self.board.renew(&mut self.policy, &mut self.generation);
             match self.batch.receive(&self.socket) {
-                Ok(count) => self.answer(count),
+                Ok(count) => {
+                    // After the wait: what is put up meanwhile counts for the packets that end it.
+                    self.board.renew(&mut self.policy, &mut self.generation);
+                    self.answer(count);
+                }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 // An ICMP message about an earlier reply: its client has gone.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
@@ -118,6 +129,7 @@ impl Worker {
         let now = LimitTime::from_seconds(mono_now().since_origin().as_seconds());
         self.tally.add(Counted::Received, count as u64);
         self.pending.clear();
+        self.guarded.clear();
         for place in 0..count {
             self.judge(place, now);
         }
@@ -155,10 +167,33 @@ impl Worker {
                 return self.refuse(place, &request, (KissCode::RATE, Counted::KissRate));
             }
         }
+        let Some(protected) = self.open(place, &request) else { return };
         let ArrivedAt { counter, by_kernel } = self.arrivals.at(stamped_ns);
         self.tally.add(Counted::Unstamped, u64::from(!by_kernel));
         let loop_reference = self.policy.loop_reference(from.ip());
-        self.pending.push(PendingReply { place, request, received: counter, loop_reference });
+        self.pending.push(PendingReply { place, request, received: counter, loop_reference, protected });
+    }
+
+    /// Opens a request that brings more than a header: the number of a protected one, if it is one; `None` if it is
+    /// refused.
+    fn open(&mut self, place: usize, request: &ServedRequest) -> Option<Option<usize>> {
+        let packet = self.batch.packet(place).filter(|packet| packet.bytes.len() > HEADER_BYTES);
+        let (Some(keys), Some(packet)) = (&self.policy.cookies, packet) else { return Some(None) };
+        if request.version != NTS_VERSION || request.reply_mode != Mode::Server {
+            return Some(None);
+        }
+        let kiss = ReplyTemplate::kiss(KissCode::NTSN, request);
+        match self.guarded.open(packet.bytes, keys, &kiss) {
+            (Opened::Plain, _) => Some(None),
+            (Opened::Protected(number), _) => Some(Some(number)),
+            (Opened::Refused(counted), nak) => {
+                self.tally.add(counted, 1);
+                if let Some(nak) = nak {
+                    self.batch.answer(place, nak);
+                }
+                None
+            }
+        }
     }
 
     /// A refusal now and then; silence otherwise.
@@ -207,10 +242,38 @@ impl Worker {
                 .unwrap_or(NtpTimestamp::MISSING)
         };
         let leaving = stamp(transmit);
-        for pending in &self.pending {
+        for pending in self.pending.iter().filter(|pending| pending.protected.is_none()) {
             let received = if pending.received.is_after(transmit) { transmit } else { pending.received };
             let reply = written(&face, pending, [stamp(received), leaving]);
             self.batch.answer(pending.place, &reply);
+        }
+        for index in 0..self.pending.len() {
+            if let (pending, Some(number)) = (self.pending[index], self.pending[index].protected) {
+                self.reply_protected(snapshot, &pending, number);
+            }
+        }
+    }
+
+    /// Writes and seals one protected reply. Sealing those before it took time, so the time of leaving is read again,
+    /// and the claim is made for it.
+    fn reply_protected(&mut self, snapshot: Option<&Snapshot>, pending: &PendingReply, number: usize) {
+        let transmit = self.arrivals.now();
+        self.sent_at = transmit;
+        let options = &self.policy.face;
+        let received = if pending.received.is_after(transmit) { transmit } else { pending.received };
+        let face = match snapshot {
+            Some(snapshot) => ServedFace::of(snapshot, [received, transmit], options),
+            None => ServedFace::unserved(Unserved::NoPage, options),
+        };
+        let stamps = [received, transmit].map(|counter| {
+            let stamp = snapshot.and_then(|snapshot| face::timestamp(snapshot, counter, options.smear));
+            stamp.unwrap_or(NtpTimestamp::MISSING)
+        });
+        let header = written(&face, pending, stamps);
+        let (Some(keys), Some(packet)) = (&self.policy.cookies, self.batch.packet(pending.place)) else { return };
+        if let Some(reply) = self.guarded.seal((number, packet.bytes), keys, &header) {
+            self.tally.add(Counted::NtsAnswered, 1);
+            self.batch.answer(pending.place, reply);
         }
     }
 }

@@ -121,6 +121,12 @@ pub(crate) fn option(fd: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int) 
     Ok(value)
 }
 
+/// Lets `waiting` connections wait until they are accepted; a socket that listens already gets the new length.
+pub(crate) fn listen(fd: BorrowedFd<'_>, waiting: libc::c_int) -> io::Result<()> {
+    // SAFETY: the call takes no pointers.
+    checked(unsafe { libc::listen(fd.as_raw_fd(), waiting) }).map(drop)
+}
+
 /// Every address of this host's network devices, as (name of the device, address without its port).
 pub(crate) fn device_addresses() -> io::Result<Vec<(String, RawAddress)>> {
     let mut first: *mut libc::ifaddrs = core::ptr::null_mut();

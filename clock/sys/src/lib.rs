@@ -61,7 +61,7 @@ pub use shared_words::{
 pub use signals::{Signal, Signals};
 pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocket, Transmitted};
 pub use stamper::Stamper;
-pub use stream::give_up_silent_peer;
+pub use stream::{give_up_silent_peer, lengthen_queue};
 pub use time::{mono_now, random_nonce, system_utc_now};
 pub use timer::CancelOnSetTimer;
 pub use tracefs::{

@@ -20,6 +20,8 @@ pub const CONFIGURATION: &str = if BSD { "/usr/local/etc/ffclock/ffclockd.toml" 
 pub const SERVE_CONTROL: &str = if BSD { "/var/run/ffclock-serve/control" } else { "/run/ffclock-serve/control" };
 /// The configuration of ffclock-serve.
 pub const SERVE_CONFIGURATION: &str = if BSD { "/usr/local/etc/ffclock/serve.toml" } else { "/etc/ffclock/serve.toml" };
+/// The secret of the NTP server's cookies.
+pub const SERVE_COOKIES: &str = if BSD { "/var/db/ffclock-serve/cookies" } else { "/var/lib/ffclock-serve/cookies" };
 
 /// Below the directories of an ordinary user (`$XDG_RUNTIME_DIR`, `$XDG_STATE_HOME`): the directory of this program.
 pub const OF_USER: &str = "ffclock";

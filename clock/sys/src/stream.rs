@@ -3,7 +3,7 @@
 use crate::ffi;
 use ffclock_units::Span;
 use std::io;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
 /// How often the other end is asked within the time that it has.
@@ -28,11 +28,19 @@ pub fn give_up_silent_peer(stream: &TcpStream, silence: Span) -> io::Result<()> 
     set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)
 }
 
+/// Lets as many connections wait to be accepted as the kernel allows (`net.core.somaxconn`): the standard library asks
+/// for 128, which a burst of clients fills, and those that find it full try again a second later.
+///
+/// # Errors
+/// As listen(2).
+pub fn lengthen_queue(listener: &TcpListener) -> io::Result<()> {
+    ffi::listen(listener.as_fd(), libc::c_int::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::net::TcpListener;
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -67,5 +75,23 @@ mod tests {
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(other.read(&mut [0; 16]).is_ok_and(|length| length == 16), "what it did not take is there");
+    }
+
+    /// More connections than the standard library's queue holds are all there before the first is accepted.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_burst_waits_in_the_queue() {
+        let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap().trim().parse().unwrap_or(0);
+        if most < 300 {
+            println!("SKIP: net.core.somaxconn is {most}");
+            return;
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        lengthen_queue(&listener).unwrap();
+        let address = listener.local_addr().unwrap();
+        let wait = core::time::Duration::from_millis(900);
+        let burst: Vec<_> = (0..300).map(|_| TcpStream::connect_timeout(&address, wait).unwrap()).collect();
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(core::iter::from_fn(|| listener.accept().ok()).count(), burst.len());
     }
 }

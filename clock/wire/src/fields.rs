@@ -178,6 +178,8 @@ impl KissCode {
     pub const RSTR: KissCode = KissCode(*b"RSTR");
     /// Asked too often: ask less often.
     pub const RATE: KissCode = KissCode(*b"RATE");
+    /// A cookie or an authenticator that the server does not accept: establish keys again (RFC 8915, section 5.7).
+    pub const NTSN: KissCode = KissCode(*b"NTSN");
 
     /// From the bytes of the packet.
     pub const fn from_bytes(letters: [u8; 4]) -> Self {

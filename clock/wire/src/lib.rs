@@ -10,12 +10,14 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod extension;
 mod fields;
 mod packet;
 mod served;
 mod short;
 mod timestamp;
 
+pub use extension::{EXTENSION_HEAD_BYTES, ExtensionField, ExtensionFields, NotExtension, begin_extension};
 pub use fields::{KissCode, LeapIndicator, LogSeconds, Mode, Version};
 pub use packet::{DecodeError, HEADER_BYTES, PACKET_BYTES_MAX, Packet};
 pub use served::{NotServed, ReplyTemplate, ServedRequest};

@@ -2,8 +2,7 @@
 
 use clap::Parser;
 use ffclock_serve::arguments::ServeArguments;
-use ffclock_serve::config;
-use ffclock_serve::options::ServeConfig;
+use ffclock_serve::config::{self, ServeSettings};
 use ffclock_service::{FilePath, read_bounded};
 use ffclock_sys::places;
 use std::path::Path;
@@ -32,7 +31,7 @@ fn run(arguments: &ServeArguments) -> Result<(), String> {
     ffclock_serve::run(config, &again).map_err(|error| error.to_string())
 }
 
-fn read_config(arguments: &ServeArguments) -> Result<ServeConfig, String> {
+fn read_config(arguments: &ServeArguments) -> Result<ServeSettings, String> {
     let text = match file(arguments) {
         Some(path) => read_bounded(path).map_err(|error| format!("{}: {error}", path.display()))?,
         None => String::new(),
@@ -40,7 +39,8 @@ fn read_config(arguments: &ServeArguments) -> Result<ServeConfig, String> {
     let mut config =
         config::parse(&text, &arguments.listen).map_err(|error| format!("{}:\n{error}", named(arguments)))?;
     if let Some(page) = &arguments.page {
-        config.page = page.to_str().and_then(|page| page.parse::<FilePath>().ok()).ok_or("--page: it is not UTF-8")?;
+        config.serve.page =
+            page.to_str().and_then(|page| page.parse::<FilePath>().ok()).ok_or("--page: it is not UTF-8")?;
     }
     Ok(config)
 }

@@ -179,7 +179,7 @@ impl Serving {
     }
 
     pub fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
+        let pid = self.pid().to_string();
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
@@ -196,9 +196,14 @@ impl Serving {
         self.status()["counts"][name].as_u64().unwrap()
     }
 
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The capabilities of all its threads.
     pub fn capabilities(&self) -> Vec<String> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         let status = |task: std::io::Result<std::fs::DirEntry>| {
             std::fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default()
         };

@@ -2,6 +2,7 @@
 
 mod clients;
 mod common;
+mod nts;
 
 use common::{Client, Place, Said, bare_request};
 use ffclock_units::{LeapStep, Rate, Span, Status};

@@ -1,0 +1,215 @@
+//! NTS as the server serves it: the keys of the cookies and their rotation, and the threads that establish keys.
+//!
+//! The keys follow from one secret and the date, so there is nothing to hand from thread to thread: the main thread
+//! looks at the date and puts a new number on the board, and each thread derives nothing but takes what is there. A
+//! thread that is a moment late still opens the cookies of one that is not.
+
+mod options;
+
+pub use options::{NtpHost, NtsConfig};
+
+use crate::cookie_secret::{self, SecretError};
+use crate::establishment::{
+    Ending, EstablishmentLimits, EstablishmentPlan, EstablishmentServer, IdentityError, IdentityFiles, KeyGrants,
+    listen,
+};
+use crate::policy::{Policy, PolicyBoard};
+use ffclock_control::serve::NtsReport;
+use ffclock_nts::{CookieKeys, SECRET_BYTES};
+use ffclock_service::Switchable;
+use ffclock_sys::system_utc_now;
+use ffclock_units::Span;
+use rustls::ServerConfig;
+use std::io;
+use std::net::TcpListener;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// The port of NTP, which clients need not be told.
+const NTP_PORT: u16 = 123;
+
+/// Why NTS cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum NtsError {
+    /// Only one of the two files is named.
+    #[error("both `certificate` and `key` are needed")]
+    HalfIdentity,
+    /// The certificate or its key.
+    #[error("{0}")]
+    Identity(#[from] IdentityError),
+    /// The secret of the cookies.
+    #[error("{0}")]
+    Secret(#[from] SecretError),
+    /// A socket or a thread.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl NtsConfig {
+    /// Where certificate and key are; `None` where NTS is not served.
+    ///
+    /// # Errors
+    /// One of them is missing.
+    pub fn identity(&self) -> Result<Option<IdentityFiles>, NtsError> {
+        match (&self.certificate, &self.key) {
+            (Switchable::On(certificate), Switchable::On(key)) => {
+                Ok(Some(IdentityFiles { certificate: certificate.as_path().to_owned(), key: key.as_path().to_owned() }))
+            }
+            (Switchable::Off, Switchable::Off) => Ok(None),
+            _ => Err(NtsError::HalfIdentity),
+        }
+    }
+
+    fn plan(&self) -> EstablishmentPlan {
+        let limits = EstablishmentLimits {
+            connections: self.connections as usize,
+            per_address: self.connections_per_address as usize,
+            patience: self.patience,
+        };
+        EstablishmentPlan {
+            threads: NonZeroUsize::new(self.establishing_threads as usize).unwrap_or(NonZeroUsize::MIN),
+            limits,
+        }
+    }
+
+    /// The keys of cookies that are in use at this time of the system clock. A clock that is set takes cookies their
+    /// keys: clients then establish keys again.
+    fn keys(&self, secret: &[u8; SECRET_BYTES]) -> Arc<CookieKeys> {
+        let old = u16::try_from(self.old_keys).unwrap_or(u16::MAX);
+        Arc::new(CookieKeys::new(*secret, number_at(system_utc_now().since_origin(), self.rotation), old))
+    }
+}
+
+/// The number of the key that seals cookies at a time since 1970.
+fn number_at(time: Span, rotation: Span) -> u32 {
+    let number = time.as_nanos().max(0) / rotation.as_nanos().max(1);
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// All that takes a right which the server gives up before it serves.
+pub(crate) struct NtsParts {
+    tls: Arc<ServerConfig>,
+    secret: Zeroizing<[u8; SECRET_BYTES]>,
+    listeners: Vec<TcpListener>,
+}
+
+impl NtsParts {
+    /// Reads certificate, key and secret and opens the sockets; `None` where NTS is not served.
+    ///
+    /// # Errors
+    /// As [`NtsError`] says.
+    pub(crate) fn open(config: &NtsConfig) -> Result<Option<Self>, NtsError> {
+        let Some(identity) = config.identity()? else { return Ok(None) };
+        let tls = identity.read()?;
+        let secret = Zeroizing::new(cookie_secret::load_or_make(config.cookies.as_path())?);
+        let listeners = listen(config.listen.as_slice())?;
+        for listener in &listeners {
+            let address = listener.local_addr()?;
+            tracing::info!(%address, "establishing keys for NTS");
+        }
+        Ok(Some(NtsParts { tls, secret, listeners }))
+    }
+
+    /// The keys of cookies that are in use now.
+    pub(crate) fn keys(&self, config: &NtsConfig) -> Arc<CookieKeys> {
+        config.keys(&self.secret)
+    }
+}
+
+/// What NTS is served beside.
+pub(crate) struct NtsPlace {
+    /// Where the keys are put for all threads.
+    pub(crate) board: Arc<PolicyBoard>,
+    /// The port that NTP is answered on.
+    pub(crate) ntp_port: Option<u16>,
+}
+
+/// NTS while the server runs.
+pub(crate) struct NtsService {
+    config: NtsConfig,
+    secret: Zeroizing<[u8; SECRET_BYTES]>,
+    listen: Vec<String>,
+    server: EstablishmentServer,
+}
+
+impl NtsService {
+    /// Starts to establish keys. Their cookies are sealed by the keys on the board.
+    ///
+    /// # Errors
+    /// A thread that does not start.
+    pub(crate) fn start(parts: NtsParts, config: NtsConfig, place: &NtsPlace) -> Result<Self, NtsError> {
+        let NtsParts { tls, secret, listeners } = parts;
+        let grants = KeyGrants {
+            board: Arc::clone(&place.board),
+            host: config.ntp_host.name().map(str::to_owned),
+            port: place.ntp_port.filter(|port| *port != NTP_PORT),
+            interval: (config.establish_interval, config.establish_burst),
+        };
+        let server = EstablishmentServer::start(&listeners, config.plan(), (tls, grants))?;
+        let named = |listener: &TcpListener| Some(listener.local_addr().ok()?.to_string());
+        let listen = listeners.iter().filter_map(named).collect();
+        Ok(NtsService { config, secret, listen, server })
+    }
+
+    /// Puts the next key on the board where it is time for it.
+    pub(crate) fn rotate(&self, board: &PolicyBoard) {
+        let number = number_at(system_utc_now().since_origin(), self.config.rotation);
+        let present = board.read().cookies.as_ref().map(|keys| keys.newest());
+        if present != Some(number) {
+            let keys = self.config.keys(&self.secret);
+            board.change(|policy| Policy { cookies: Some(keys), ..policy.clone() });
+            tracing::debug!(number, "another key seals cookies");
+        }
+    }
+
+    /// Shows the certificate that is in the files now. Addresses, threads and limits stay as they are.
+    ///
+    /// # Errors
+    /// The files cannot be used, or no longer ask for NTS; nothing is changed then.
+    pub(crate) fn reload(&mut self, config: &NtsConfig, board: &PolicyBoard) -> Result<(), NtsError> {
+        let identity = config.identity()?.ok_or(NtsError::HalfIdentity)?;
+        self.server.show(identity.read()?);
+        (self.config.rotation, self.config.old_keys) = (config.rotation, config.old_keys);
+        let keys = self.config.keys(&self.secret);
+        board.change(|policy| Policy { cookies: Some(keys), ..policy.clone() });
+        Ok(())
+    }
+
+    /// Its part of the status.
+    pub(crate) fn report(&self, policy: &Policy) -> NtsReport {
+        let count = |ending: Ending| (ending.name().to_owned(), self.server.counts().of(ending));
+        NtsReport {
+            listen: self.listen.clone(),
+            cookie_key: policy.cookies.as_ref().map(|keys| keys.newest()),
+            rotation_s: self.config.rotation.as_seconds(),
+            old_keys: self.config.old_keys,
+            establishments: Ending::ALL.into_iter().map(count).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_the_key_follows_the_date() {
+        let day = Span::from_secs(86_400);
+        assert_eq!(number_at(Span::ZERO, day), 0);
+        assert_eq!(number_at(Span::from_secs(20_000 * 86_400 - 1), day), 19_999);
+        assert_eq!(number_at(Span::from_secs(20_000 * 86_400), day), 20_000);
+        assert_eq!(number_at(-Span::from_secs(5), day), 0);
+        assert_eq!(number_at(Span::from_secs(i64::MAX / 4), Span::from_secs(1)), u32::MAX);
+    }
+
+    #[test]
+    fn half_an_identity_is_refused() {
+        let mut config = NtsConfig::default();
+        assert!(config.identity().unwrap().is_none());
+        config.set("certificate", "/etc/ssl/chain.pem").unwrap();
+        assert!(matches!(config.identity(), Err(NtsError::HalfIdentity)));
+        config.set("key", "/etc/ssl/key.pem").unwrap();
+        assert!(config.identity().unwrap().is_some());
+    }
+}
