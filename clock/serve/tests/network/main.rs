@@ -1,7 +1,7 @@
 //! ffclock-serve among others: daemons of other projects that follow it, and floods.
 //!
-//! docs/interop.md has the whole matrix of daemons, with the test of each cell. Foreign daemons run through tools/peers,
-//! which keeps them from the clock.
+//! docs/interop.md has the whole matrix of daemons, with the test of each cell. Foreign daemons run through
+//! tools/peers, which keeps them from the clock.
 #![expect(clippy::unwrap_used, reason = "a test that cannot start its programs has failed")]
 
 #[path = "../serving/common.rs"]
