@@ -1,7 +1,13 @@
-//! The messages of key establishment (RFC 8915, section 4): records inside TLS, on the server's side.
+//! The messages of key establishment (RFC 8915, section 4): records inside TLS. The server's side is here,
+//! the client's in `client.rs`.
 //!
 //! A message is a sequence of records, ended by the record End of Message. A record is a bit that makes it critical and
 //! its type (2 octets), the length of its body (2), and the body.
+
+mod client;
+
+pub(crate) use client::is_usable_cookie;
+pub use client::{Granted, ResponseFault, client_request};
 
 use crate::aead::Aead;
 use alloc::vec::Vec;

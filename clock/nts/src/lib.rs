@@ -1,4 +1,5 @@
-//! The protocol of NTS (RFC 8915) without its sockets: bytes in, bytes or a reason out.
+//! The protocol of NTS (RFC 8915) and of symmetric keys (RFC 5905, RFC 8573) without its sockets: bytes in, bytes or a
+//! reason out.
 //!
 //! It reads no clock, logs nothing, and panics on no input. Random numbers and dates are arguments. What a packet says
 //! counts only after its authenticator was verified; comparisons of secrets are those of the ciphers' crates, in
@@ -10,11 +11,14 @@
 extern crate alloc;
 
 mod aead;
+mod client;
 mod cookie;
 pub mod establishment;
+pub mod mac;
 mod server;
 
 pub use aead::{Aead, Key, NotAuthentic, SessionKeys, TAG_BYTES};
+pub use client::{COOKIES_KEPT, LONGEST_REQUEST, OpenedReply, RequestRandom, Session, Unauthentic};
 pub use cookie::{CookieKeys, LONGEST_COOKIE, NonceSource, SECRET_BYTES};
 pub use server::{OpenedRequest, Protection, RefusedRequest, ReplySealer, write_nak};
 

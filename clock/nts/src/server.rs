@@ -19,7 +19,7 @@ const SHORTEST_IDENTIFIER: usize = 32;
 /// The most cookies of one reply: as many as a client keeps (RFC 8915, section 5.7).
 const MOST_COOKIES: usize = 8;
 /// The lengths of nonce and ciphertext, before both.
-const LENGTHS_BYTES: usize = 4;
+pub(crate) const LENGTHS_BYTES: usize = 4;
 
 /// Why a protected request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ fn open(
 }
 
 /// The body of an authenticator (RFC 8915, section 5.6): both are padded to whole words.
-fn nonce_and_sealed(body: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn nonce_and_sealed(body: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&[a, b, c, d], rest) = body.split_first_chunk::<LENGTHS_BYTES>()?;
     let (nonce, sealed) = (usize::from(u16::from_be_bytes([a, b])), usize::from(u16::from_be_bytes([c, d])));
     let after = rest.get(nonce.next_multiple_of(4)..)?;

@@ -4,6 +4,8 @@
 //! requests and then with protected ones, in turn, and divides the CPU time of the server's process by its replies. The
 //! requests are made once and sent again and again, so the client costs the server nothing.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark, as its tests, ends where something fails")]
+
 #[path = "../tests/serving/common.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod common;

@@ -15,7 +15,7 @@ use std::path::PathBuf;
                   sockets stay until a restart. SIGTERM ends the server."
 )]
 pub struct ServeArguments {
-    /// The configuration file [default: /etc/ffclock/serve.toml if it is there, or none where addresses are named here].
+    /// The configuration file [default: /etc/ffclock/serve.toml if it is there, or none with --listen].
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Listen here instead of at the addresses of the configuration; may be given several times.

@@ -95,6 +95,24 @@ mod tests {
         assert!(problems[1].message.contains("is `allow` meant?"), "{problems:?}");
     }
 
+    /// Every block of TOML in the documents of the server, and the file that is shipped.
+    #[test]
+    fn what_the_documents_show_is_accepted() {
+        let document = include_str!("../../../docs/serve-configuration.md");
+        let blocks: Vec<&str> =
+            document.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert!(!blocks.is_empty());
+        for text in blocks.into_iter().chain([include_str!("../../../packaging/serve.toml")]) {
+            assert!(parse(text, &[]).is_ok(), "{text}");
+            let uncommented: String = text
+                .lines()
+                .map(|line| line.strip_prefix('#').filter(|key| !key.starts_with(' ')).unwrap_or(line))
+                .map(|line| line.to_owned() + "\n")
+                .collect();
+            assert_eq!(parse(&uncommented, &[]).map(|_| ()), Ok(()), "{uncommented}");
+        }
+    }
+
     #[test]
     fn the_table_of_nts_is_read_and_its_mistakes_have_their_lines() {
         let text =

@@ -1,7 +1,7 @@
 //! The secret that all keys of cookies are derived from: one small file.
 //!
-//! Nothing else of the cookies is kept. The keys follow from the secret and the date (crate `ffclock-nts`), so every thread, a
-//! restarted server and several servers with one copy of the file agree on them without a word between them. Removing
+//! Nothing else of the cookies is kept. The keys follow from the secret and the date (`ffclock_nts`), so every thread,
+//! a restarted server and several servers with one copy of the file agree on them without a word between them. Removing
 //! the file makes a new secret at the next start: every cookie is then refused, and clients establish keys again.
 
 use ffclock_nts::SECRET_BYTES;

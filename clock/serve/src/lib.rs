@@ -7,8 +7,8 @@
 //! A thread for each address and each of `threads` takes requests by the batch ([`worker`]), from a socket of its own.
 //! What a reply says is a pure function of the publication ([`face`]) and of the request (`ffclock_wire::ServedRequest`
 //! and `ReplyTemplate`). Who is answered is decided by networks ([`access`]) and by a rate limit in memory of a fixed
-//! size ([`limit`]). With a certificate the server establishes keys for NTS ([`establishment`]) on threads of their own,
-//! and answers protected requests beside the others ([`nts`]). docs/serve.md is for operators.
+//! size ([`limit`]). With a certificate the server establishes keys for NTS ([`establishment`], on threads of their
+//! own) and answers protected requests beside the others ([`nts`]). docs/serve.md is for operators.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -25,6 +25,7 @@ pub mod nts;
 pub mod options;
 pub mod policy;
 mod protection;
+mod report;
 pub mod served_clock;
 mod server;
 pub mod tally;

@@ -26,7 +26,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The port of NTP, which clients need not be told.
+/// The port of NTP, which clients take without being asked to.
 const NTP_PORT: u16 = 123;
 
 /// Why NTS cannot be served.
@@ -58,6 +58,17 @@ impl NtsConfig {
             }
             (Switchable::Off, Switchable::Off) => Ok(None),
             _ => Err(NtsError::HalfIdentity),
+        }
+    }
+
+    /// Whether certificate and key can be used, for `--check-config`.
+    ///
+    /// # Errors
+    /// As [`NtsError`] says.
+    pub fn check(&self) -> Result<(), NtsError> {
+        match self.identity()? {
+            Some(identity) => Ok(identity.read().map(drop)?),
+            None => Ok(()),
         }
     }
 

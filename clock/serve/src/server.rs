@@ -2,27 +2,27 @@
 
 use crate::access::AccessList;
 use crate::config::ServeSettings;
-use crate::face::{FaceOptions, ServedClaim, ServedFace, Unserved};
+use crate::face::{FaceOptions, ServedFace, Unserved};
 use crate::following::{self, Following, reference_of};
 use crate::limit::LimitOptions;
 use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
+use crate::report::{claim_report, exposition};
 use crate::served_clock::ServedClock;
 use crate::tally::{Counted, Tally, total};
 use crate::worker::{Worker, WorkerParts};
-use ffclock_control::metrics::serve as metrics;
 use ffclock_control::protocol::{Request, parse_request};
-use ffclock_control::serve::{ClaimReport, ServeAnswer, ServeReport};
+use ffclock_control::serve::{ServeAnswer, ServeReport};
 use ffclock_counter::{CounterId, try_read};
 use ffclock_nts::CookieKeys;
-use ffclock_service::{Answering, ControlSocket, Exposition, Listener, Rights};
+use ffclock_service::{Answering, ControlSocket, Listener, Rights};
 use ffclock_sys::{
     Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, mono_now, notify, poll,
     watchdog_interval,
 };
 use ffclock_units::{Moment, Mono, Span};
-use ffclock_wire::{LeapIndicator, LogSeconds};
+use ffclock_wire::LogSeconds;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
@@ -329,20 +329,6 @@ fn named(socket: &ServedSocket) -> Option<String> {
     socket.local_address().ok().map(|address| address.to_string())
 }
 
-fn claim_report(claim: ServedClaim) -> ClaimReport {
-    ClaimReport {
-        stratum: claim.stratum,
-        reference_id: format!("{:08x}", claim.reference_id),
-        leap: match claim.leap {
-            LeapIndicator::Insert => "insert",
-            LeapIndicator::Delete => "delete",
-            LeapIndicator::None | LeapIndicator::Unsynchronised => "none",
-        }
-        .to_owned(),
-        root_distance_s: claim.distance.as_seconds(),
-    }
-}
-
 /// The keys that differ and that a reload does not change.
 fn needs_restart(old: &ServeConfig, new: &ServeConfig) -> Vec<&'static str> {
     let same = [
@@ -377,27 +363,6 @@ impl Answering for Server<'_> {
     fn metrics(&mut self) -> String {
         exposition(&self.report())
     }
-}
-
-/// The metrics of a report.
-fn exposition(report: &ServeReport) -> String {
-    let mut text = Exposition::default();
-    text.value(&metrics::SYNCHRONISED, Some(f64::from(report.claim.is_some())));
-    text.value(&metrics::ROOT_DISTANCE, report.claim.as_ref().map(|claim| claim.root_distance_s));
-    text.value(&metrics::STRATUM, report.claim.as_ref().map(|claim| f64::from(claim.stratum)));
-    text.describe(&metrics::PACKETS);
-    for (kind, count) in &report.counts {
-        text.labelled(&metrics::PACKETS, ("kind", kind), count);
-    }
-    if let Some(nts) = &report.nts {
-        text.describe(&metrics::ESTABLISHMENTS);
-        for (reason, count) in &nts.establishments {
-            text.labelled(&metrics::ESTABLISHMENTS, ("reason", reason), count);
-        }
-    }
-    text.value(&metrics::KERNEL_DROPPED, Some(report.kernel_dropped as f64));
-    text.value(&metrics::UPTIME, Some(report.uptime_s));
-    text.end()
 }
 
 /// Without a service manager there is nothing to notify, and a failure to notify is no reason to stop.
@@ -461,5 +426,19 @@ fn followed(present: &Policy, found: &Following) -> Policy {
         face: FaceOptions { reference_id, ..present.face },
         followed: found.servers.iter().map(|ip| (crate::access::bits_of(*ip), reference_of(*ip))).collect(),
         ..present.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_names_what_takes_a_restart() {
+        let old = ServeConfig::default();
+        let mut new = old.clone();
+        new.set("threads", "2").unwrap();
+        new.set("rate_burst", "7").unwrap();
+        assert_eq!(needs_restart(&old, &new), ["threads"]);
     }
 }

@@ -81,3 +81,28 @@ impl Tally {
 pub fn total<'a>(tallies: impl Iterator<Item = &'a Tally>, what: Counted) -> u64 {
     tallies.fold(0, |sum, tally| sum.wrapping_add(tally.count(what)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_stands_in_the_document() {
+        let document = include_str!("../../../docs/control.md");
+        for (_, name) in Counted::ALL {
+            assert!(document.contains(&format!("`{name}`")), "docs/control.md does not explain `{name}`");
+        }
+    }
+
+    #[test]
+    fn counts_of_threads_are_summed() {
+        let tallies = [Tally::default(), Tally::default()];
+        tallies[0].add(Counted::Received, 2);
+        tallies[1].add(Counted::Received, 3);
+        tallies[1].add(Counted::Unstamped, 1);
+        assert_eq!(
+            [Counted::Received, Counted::Unstamped, Counted::Limited].map(|what| total(tallies.iter(), what)),
+            [5, 1, 0]
+        );
+    }
+}

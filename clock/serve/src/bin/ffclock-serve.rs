@@ -24,6 +24,7 @@ fn run(arguments: &ServeArguments) -> Result<(), String> {
     let again = || read_config(arguments);
     let config = again()?;
     if arguments.check_config {
+        config.nts.check().map_err(|error| format!("{}: [nts] {error}", named(arguments)))?;
         println!("{}: no problem found", named(arguments));
         return Ok(());
     }

@@ -275,11 +275,16 @@ impl Client {
         let sent = self.truth.now();
         self.socket.send(&request).unwrap();
         let mut reply = [0; 4096];
-        let length = self.socket.recv(&mut reply).ok()?;
-        let received = self.truth.now();
+        let (length, received, packet) = loop {
+            let length = self.socket.recv(&mut reply).ok()?;
+            let received = self.truth.now();
+            let packet = Packet::decode(&reply[..length]).unwrap();
+            // An earlier request may have been given up before its answer came.
+            if packet.origin == nonce {
+                break (length, received, packet);
+            }
+        };
         assert!(length <= request.len(), "{length} bytes for {}", request.len());
-        let packet = Packet::decode(&reply[..length]).unwrap();
-        assert_eq!(packet.origin, nonce);
         let [arrived, left] = [packet.receive, packet.transmit].map(|stamp| stamp.to_server(sent));
         let there = (arrived - sent).as_seconds();
         let back = (received - left).as_seconds();

@@ -1,5 +1,7 @@
 //! ffclock-serve as a process, on loopback: what its replies claim is compared with the truth.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+
 mod clients;
 mod common;
 mod nts;
@@ -11,7 +13,7 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 /// The page is wrong by almost its bound, in either direction, and renewed all the time; some lines are old, so that
-/// most of the claim has grown. Every reply must admit it.
+/// most of the claim has grown. Every reply must admit it. `FFCLOCK_CLAIM_ROUNDS` makes it longer: 8 replies a round.
 #[test]
 fn the_truth_lies_within_the_claim_of_every_reply() {
     let place = Place::new();
@@ -22,8 +24,9 @@ fn the_truth_lies_within_the_claim_of_every_reply() {
     place.publish(&mut writer, wrong(1));
     let serving = place.serve("threads = 2\nrate_interval = \"0 s\"");
     let mut clients: Vec<Client> = (0..8).map(|_| Client::of(&serving, place.truth)).collect();
+    let rounds = std::env::var("FFCLOCK_CLAIM_ROUNDS").ok().map_or(1500, |rounds| rounds.parse::<u64>().unwrap());
     let (mut worst, mut tight) = (f64::MAX, 0);
-    for round in 0..1500 {
+    for round in 0..rounds {
         place.publish(&mut writer, wrong(if round % 2 == 0 { 1 } else { -1 }));
         for client in &mut clients {
             let answered = client.ask().expect("an answer");
@@ -31,13 +34,14 @@ fn the_truth_lies_within_the_claim_of_every_reply() {
             // The server's own times alone: neither is before the request left nor after the reply came.
             assert!(answered.distance >= bound.as_seconds(), "{answered:?}");
             worst = worst.min(answered.distance - answered.offset.abs());
-            tight += u32::from(answered.offset.abs() > 0.5 * bound.as_seconds());
+            tight += u64::from(answered.offset.abs() > 0.5 * bound.as_seconds());
         }
     }
-    assert!(tight > 6000, "the page's error shows in only {tight} of 12000 replies");
+    println!("{} replies, the claim was at least {worst:.1e} s wider than the error", 8 * rounds);
+    assert!(tight > 4 * rounds, "the page's error shows in only {tight} of {} replies", 8 * rounds);
     assert!(worst < 100e-6, "the claim is wider than it must be: by {worst} s at least");
-    assert_eq!(serving.count("answered"), 12_000);
-    assert!(serving.count("unstamped") < 1200, "{}", serving.status());
+    assert_eq!(serving.count("answered"), 8 * rounds);
+    assert!(serving.count("unstamped") < rounds, "{}", serving.status());
     assert!(serving.end());
 }
 
@@ -168,10 +172,11 @@ fn a_reload_loses_no_packet_and_decides_who_is_served() {
     serving.signal("-HUP");
     client.socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let end = Instant::now() + Duration::from_secs(10);
-    while client.ask().is_some() {
+    while serving.count("denied") == 0 {
         assert!(Instant::now() < end, "the denied network is still served");
+        let _ = client.ask();
     }
-    assert!(serving.count("denied") > 0);
+    assert!(client.ask().is_none());
     place.configure("nonsense = 1");
     serving.signal("-HUP");
     std::thread::sleep(Duration::from_millis(100));

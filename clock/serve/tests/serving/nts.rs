@@ -34,8 +34,8 @@ fn publish(place: &Place) -> impl Sized {
     writer
 }
 
-/// `chronyd -Q` establishes keys, asks, believes only what is authentic, and says how wrong it takes the system clock to
-/// be; it sets nothing.
+/// `chronyd -Q` establishes keys, asks, believes only what is authentic, and says how wrong it takes the system clock
+/// to be; it sets nothing.
 #[test]
 fn chronyd_establishes_keys_and_believes_the_server() {
     let chronyd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/peers/chronyd");
@@ -98,7 +98,7 @@ fn replayed_cut_and_swapped_requests_get_nothing_that_helps() {
     let mut other = Session::establish(&place, &serving, Aead::AesSivCmac256);
     let cookie = session.cookies.remove(0);
     let good = session.request(&cookie, 0);
-    // Whoever replays a request gets replies that only its owner can open.
+    // A replayed request gets replies that only its owner can open.
     for _ in 0..2 {
         let reply = session.send(&good);
         assert_eq!(session.open(&reply), Some(1));

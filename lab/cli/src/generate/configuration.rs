@@ -1,5 +1,5 @@
-//! The references of the configurations of both daemons, as Markdown and as man pages, from the options that they really
-//! read.
+//! The references of the configurations of both daemons, as Markdown and as man pages, from the options that they
+//! really read.
 
 use super::Generated;
 use super::man::{NO_DATE, SOURCE};
@@ -44,7 +44,10 @@ const SERVE: Reference = Reference {
     program: "ffclock-serve",
     markdown: "docs/serve-configuration.md",
     page: ("ffclock-serve.conf", "configuration of the NTP server ffclock-serve"),
-    sections: &[("", "The server as a whole", "Keys at the top of the file.")],
+    sections: &[
+        ("", "The server as a whole", "Keys at the top of the file."),
+        ("nts", "[nts]", "Key establishment and cookies of NTS, which is served where there is a certificate."),
+    ],
     story: "ffclock-serve reads one file in TOML. A key that is not known, or a value that is out of its range, is an \
             error with its line, and the server does not start; `ffclock-serve --check-config` tries a file without \
             starting. Measures are strings with their unit, lists are arrays of strings. On SIGHUP the file is read \

@@ -26,8 +26,8 @@ const PRODUCT: &[(&str, &str)] = &[("ffclock", "1"), ("ffclockd", "8"), ("ffcloc
 /// The pages that those of the laboratory refer to, but for themselves.
 const LABORATORY: &[(&str, &str)] = &[("ffclock-lab", "1"), ("ffclock", "1"), ("ffclockd", "8")];
 
-/// `ffclockd.8`, `ffclock-serve.8`, `ffclock.1`, `ffclock-lab.1` and a page for each subcommand and part of one but `help`, which needs
-/// none.
+/// `ffclockd.8`, `ffclock-serve.8`, `ffclock.1`, `ffclock-lab.1` and a page for each subcommand and part of one but
+/// `help`, which needs none.
 pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
     let mut files = vec![page(Arguments::command(), "8", DAEMON)?, page(ServeArguments::command(), "8", SERVE)?];
     for (whole, related) in [(whole(ffclock_cli::command()), PRODUCT), (whole(LabCli::<Public>::command()), LABORATORY)]

@@ -49,8 +49,11 @@ pub struct Session {
     number: u64,
 }
 
+/// Records: the type of each without its critical bit, and its body.
+pub type Records = Vec<(u16, Vec<u8>)>;
+
 /// The records of an answer: the type without its critical bit, and the body.
-fn records(mut octets: &[u8]) -> Vec<(u16, Vec<u8>)> {
+fn records(mut octets: &[u8]) -> Records {
     let mut found = Vec::new();
     while let Some((&[a, b, c, d], rest)) = octets.split_first_chunk() {
         let (body, after) = rest.split_at(usize::from(u16::from_be_bytes([c, d])));
@@ -61,11 +64,7 @@ fn records(mut octets: &[u8]) -> Vec<(u16, Vec<u8>)> {
 }
 
 /// Asks for these algorithms over TLS.
-pub fn ask(
-    place: &Place,
-    at: SocketAddr,
-    algorithms: &[u16],
-) -> std::io::Result<(ClientConnection, Vec<(u16, Vec<u8>)>)> {
+pub fn ask(place: &Place, at: SocketAddr, algorithms: &[u16]) -> std::io::Result<(ClientConnection, Records)> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(place.directory.join("chain.pem")).unwrap()).unwrap();
     let mut config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))

@@ -1,0 +1,90 @@
+//! The state of the server in the words of its status socket and of its metrics.
+
+use crate::face::ServedClaim;
+use ffclock_control::metrics::serve as metrics;
+use ffclock_control::serve::{ClaimReport, ServeReport};
+use ffclock_service::Exposition;
+use ffclock_wire::LeapIndicator;
+
+/// What replies claim.
+pub(crate) fn claim_report(claim: ServedClaim) -> ClaimReport {
+    ClaimReport {
+        stratum: claim.stratum,
+        reference_id: format!("{:08x}", claim.reference_id),
+        leap: match claim.leap {
+            LeapIndicator::Insert => "insert",
+            LeapIndicator::Delete => "delete",
+            LeapIndicator::None | LeapIndicator::Unsynchronised => "none",
+        }
+        .to_owned(),
+        root_distance_s: claim.distance.as_seconds(),
+    }
+}
+
+/// The metrics of a report.
+pub(crate) fn exposition(report: &ServeReport) -> String {
+    let mut text = Exposition::default();
+    text.value(&metrics::SYNCHRONISED, Some(f64::from(report.claim.is_some())));
+    text.value(&metrics::ROOT_DISTANCE, report.claim.as_ref().map(|claim| claim.root_distance_s));
+    text.value(&metrics::STRATUM, report.claim.as_ref().map(|claim| f64::from(claim.stratum)));
+    text.describe(&metrics::PACKETS);
+    for (kind, count) in &report.counts {
+        text.labelled(&metrics::PACKETS, ("kind", kind), count);
+    }
+    if let Some(nts) = &report.nts {
+        text.describe(&metrics::ESTABLISHMENTS);
+        for (reason, count) in &nts.establishments {
+            text.labelled(&metrics::ESTABLISHMENTS, ("reason", reason), count);
+        }
+    }
+    text.value(&metrics::KERNEL_DROPPED, Some(report.kernel_dropped as f64));
+    text.value(&metrics::UPTIME, Some(report.uptime_s));
+    text.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_control::serve::NtsReport;
+
+    #[test]
+    fn every_metric_is_served_in_order_and_stands_in_the_document() {
+        let claim = ClaimReport {
+            stratum: 2,
+            reference_id: "c0000201".to_owned(),
+            leap: "none".to_owned(),
+            root_distance_s: 1e-3,
+        };
+        let nts = NtsReport {
+            listen: Vec::new(),
+            cookie_key: Some(20_000),
+            rotation_s: 86_400.0,
+            old_keys: 7,
+            establishments: [("established".to_owned(), 5)].into(),
+        };
+        let report = ServeReport {
+            version: String::new(),
+            uptime_s: 1.0,
+            page: String::new(),
+            listen: Vec::new(),
+            threads: 1,
+            claim: Some(claim),
+            unserved: None,
+            nts: Some(nts),
+            smear: String::new(),
+            kernel_dropped: 0,
+            counts: [("received".to_owned(), 7)].into(),
+        };
+        let text = exposition(&report);
+        let served: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        let listed: Vec<String> =
+            metrics::ALL.iter().map(|family| format!("{} {}", family.name, family.kind.name())).collect();
+        assert_eq!(served, listed);
+        assert!(text.contains("\nffclock_serve_establishments_total{reason=\"established\"} 5\n"), "{text}");
+        assert!(text.contains("\nffclock_serve_packets_total{kind=\"received\"} 7\n"), "{text}");
+        let document = include_str!("../../../docs/serve.md");
+        for family in metrics::ALL {
+            assert!(document.contains(&format!("`{}`", family.sample())), "docs/serve.md has no `{}`", family.sample());
+        }
+    }
+}
