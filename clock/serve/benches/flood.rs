@@ -3,6 +3,7 @@
 //! `cargo bench -p ffclock-serve --bench flood`, or `tools/bench serve`: one JSON line for each figure on standard
 //! output. docs/benchmarks.md says how each is measured. All happens on loopback, in a network namespace where one may
 //! be made: ntpd insists on port 123.
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot start its programs has failed")]
 
 #[path = "../tests/serving/common.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
@@ -27,16 +28,20 @@ const BEST_DAEMON_MOST: f64 = 0.8;
 const ECHO_MOST: f64 = 1.1;
 /// Memory with all addresses seen [MiB].
 const MEMORY_MOST: f64 = 16.0;
+/// A reply that costs more than this was not one of many [us].
+const COST_MOST: f64 = 100.0;
+const LIMITING: &str = "ffclock-serve with its rate limit";
 const ECHO: &str = "recvmmsg/sendmmsg echo in C";
 
 fn main() {
     if std::env::var_os(INSIDE).is_none() && is_done_in_a_namespace() {
         return;
     }
-    let places = [Place::new(), Place::new()];
+    let places = [(); 3].map(|()| Place::new());
     let place = &places[0];
     let generator = Generator::compile(place);
-    let ours = [1, 2].map(|threads| serve(&places[threads - 1], threads));
+    let ours =
+        [1, 2].map(|threads| serve(&places[threads - 1], &format!("rate_interval = \"0 s\"\nthreads = {threads}")));
     let mut servers = vec![
         Candidate::ours("ffclock-serve", &ours[0], CPUS[1]),
         Candidate::ours("ffclock-serve, two threads on two CPUs", &ours[1], "0,1"),
@@ -49,18 +54,21 @@ fn main() {
             server.costs.push(cost);
         }
     }
+    servers.retain(Candidate::is_measured);
     report(&servers);
     if std::env::var_os(INSIDE).is_some() {
-        servers.iter().for_each(|server| generator.remember(server));
+        let limiting = serve(&places[2], "");
+        generator.remember(&Candidate::ours(LIMITING, &limiting, CPUS[1]));
+        servers[2..].iter().for_each(|server| generator.remember(server));
     } else {
         eprintln!("SKIP: no network namespace, so no memory with many addresses");
     }
 }
 
-/// ffclock-serve with this number of threads.
-fn serve(place: &Place, threads: usize) -> Serving {
+/// ffclock-serve with these lines in its configuration.
+fn serve(place: &Place, more: &str) -> Serving {
     place.publish(&mut place.writer(), Said::within(Span::from_millis(1)));
-    place.serve(&format!("rate_interval = \"0 s\"\nthreads = {threads}"))
+    place.serve(more)
 }
 
 fn is_quick() -> bool {
@@ -133,6 +141,15 @@ impl Candidate {
         false
     }
 
+    /// A server that limits its replies shows what it costs to drop requests, which is another figure.
+    fn is_measured(&self) -> bool {
+        let is_measured = self.costs.iter().all(|&cost| cost < COST_MOST);
+        if !is_measured {
+            eprintln!("SKIP: {} answers hardly anything", self.name);
+        }
+        is_measured
+    }
+
     fn median(&self) -> f64 {
         let mut costs = self.costs.clone();
         costs.sort_by(f64::total_cmp);
@@ -180,7 +197,10 @@ fn others(place: &Place, generator: &Generator) -> Vec<Candidate> {
              bindcmdaddress {here}/chronyd.sock\n"
         ),
     );
-    let ntpd_config = write("ntp.conf", format!("tos orphan 1\ndisable ntp\ndriftfile {here}/drift\n"));
+    let ntpd_config = write(
+        "ntp.conf",
+        format!("restrict default noquery\nrestrict 127.0.0.1\ntos orphan 1\ndisable ntp\ndriftfile {here}/drift\n"),
+    );
     let rs_config =
         write("ntp.toml", format!("[synchronization]\nlocal-stratum = 1\n[[server]]\nlisten = \"127.0.0.1:{rs}\"\n"));
     let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
@@ -246,7 +266,7 @@ impl Generator {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         let kilobytes: f64 = line.split_whitespace().next().unwrap().parse().unwrap();
         let mebibytes = kilobytes / 1024.0;
-        let is_judged = server.name == "ffclock-serve" && !is_quick();
+        let is_judged = server.name == LIMITING && !is_quick();
         println!(
             "{}",
             json!({

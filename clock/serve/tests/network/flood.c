@@ -143,7 +143,7 @@ static int many(const char *address, const char *port, long count, const char *f
         for (int i = 0; i < 32 && sent < count; i++) send_from(waiting.fd, &there, &part, 0x0a000001u + (unsigned)sent++);
         came += (long)taken(waiting.fd);
         while (sent - came - given_up > UNDER_WAY) {
-            if (poll(&waiting, 1, 20) == 0) given_up = sent - came;
+            if (poll(&waiting, 1, 1000) == 0) given_up = sent - came;
             came += (long)taken(waiting.fd);
         }
     }
