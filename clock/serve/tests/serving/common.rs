@@ -126,12 +126,11 @@ impl Place {
         );
     }
 
-    /// Writes a configuration with these lines more.
+    /// Writes a configuration with these lines more, of which the first may say where to listen.
     pub fn configure(&self, more: &str) -> PathBuf {
         let (path, here) = (self.directory.join("serve.toml"), self.directory.display());
-        let text = format!(
-            "page = \"{here}/page\"\ndaemon = \"off\"\ncontrol = \"{here}/status\"\nlisten = \"127.0.0.1:0\"\n{more}\n"
-        );
+        let listen = if more.starts_with("listen") { "" } else { "listen = \"127.0.0.1:0\"\n" };
+        let text = format!("page = \"{here}/page\"\ndaemon = \"off\"\ncontrol = \"{here}/status\"\n{listen}{more}\n");
         std::fs::write(&path, text).unwrap();
         path
     }
