@@ -23,6 +23,8 @@ pub struct Policy {
     pub leak: u64,
     /// Whether there are refusals.
     pub kiss: bool,
+    /// Whether clients may interleave. The driver leaves their requests to the sockets, which know when replies left.
+    pub interleaved: bool,
     /// What to do while not synchronised.
     pub unsynchronised: WhenUnsynchronised,
     /// The servers that are followed, with the reference identifier of each: a request from one of them gets a reply

@@ -240,8 +240,7 @@ impl<'a> Server<'a> {
         let tally = Arc::new(Tally::default());
         self.tallies.push(Arc::clone(&tally));
         let page = self.config.page.as_path();
-        let interleaved = self.config.interleaved;
-        let parts = WorkerParts { page, board: Arc::clone(&self.board), tally, table_bytes, interleaved };
+        let parts = WorkerParts { page, board: Arc::clone(&self.board), tally, table_bytes };
         let mut worker = Worker::new(socket, parts)?;
         let stop = Arc::clone(&self.stop);
         let thread = thread::Builder::new().name(format!("serve-{}", self.workers.len()));
@@ -280,6 +279,7 @@ impl<'a> Server<'a> {
                     face: FaceOptions { reference_id: present.face.reference_id, ..policy(config).face },
                     followed: present.followed.clone(),
                     cookies: present.cookies.clone(),
+                    interleaved: present.interleaved,
                     ..policy(config)
                 });
                 self.reload_nts(nts);
@@ -413,6 +413,7 @@ pub(crate) fn policy(config: &ServeConfig) -> Policy {
         limit: LimitOptions::new(config.rate_interval.as_seconds(), config.rate_burst),
         leak: u64::from(config.rate_leak),
         kiss: config.kiss,
+        interleaved: config.interleaved,
         unsynchronised: config.unsynchronised,
         followed: Vec::new(),
         cookies: None,

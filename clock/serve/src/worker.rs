@@ -77,8 +77,6 @@ pub struct WorkerParts<'a> {
     pub tally: Arc<Tally>,
     /// The size of the table of its rate limit.
     pub table_bytes: usize,
-    /// Whether clients may interleave.
-    pub interleaved: bool,
 }
 
 impl Worker {
@@ -91,11 +89,12 @@ impl Worker {
         let mut clock = ServedClock::new(parts.page);
         let counter = clock.snapshot().map_or(CounterId::CPU, |snapshot| snapshot.counter_id());
         let mut arrivals = Arrivals::new(counter);
-        let leaving = if parts.interleaved { Leaving::start(&socket) } else { None };
+        let policy = parts.board.read();
+        let leaving = if policy.interleaved { Leaving::start(&socket) } else { None };
         Ok(Worker {
             socket,
             leaving,
-            policy: parts.board.read(),
+            policy,
             generation: 0,
             board: parts.board,
             clock,

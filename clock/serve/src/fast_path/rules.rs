@@ -15,7 +15,7 @@ pub(super) fn of(policy: &Policy) -> Rules {
         networks: listed.chain(followed).collect(),
         limit: policy.limit.as_request_limit(u32::try_from(policy.leak).unwrap_or(u32::MAX)),
         kiss: if policy.kiss { KISS_SHARE as u32 } else { 0 },
-        leaves_interleaved: false,
+        leaves_interleaved: policy.interleaved,
     }
 }
 
