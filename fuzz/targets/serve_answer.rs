@@ -38,7 +38,11 @@ fn publication(numbers: [u32; 4]) -> Publication {
             difference_uncertainty: growth,
             status: Status::Synchronised,
         },
-        leap: LeapStep { before: 37, after: 36 + (leap % 3) as i32, at: i64::from(seconds) - 90_000 + i64::from(leap % 180_000) },
+        leap: LeapStep {
+            before: 37,
+            after: 36 + (leap % 3) as i32,
+            at: i64::from(seconds) - 90_000 + i64::from(leap % 180_000),
+        },
         valid_until: BEGIN + Ticks::from_raw(1 << 50),
         server: Some(ServerIdentity { stratum: (leap % 20) as u8, reference_id: leap }),
     }

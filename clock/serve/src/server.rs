@@ -151,16 +151,18 @@ impl Visitors {
     }
 }
 
+/// The handles of one socket, one for each thread that reads from it.
+type Handles = Vec<ServedSocket>;
+
 /// The sockets that the service manager hands over, each for all threads; or else one for each address and thread.
-fn open_sockets(config: &ServeConfig) -> Result<Vec<ServedSocket>, ServeError> {
+fn open_sockets(config: &ServeConfig) -> Result<Vec<Handles>, ServeError> {
     let threads = config.threads as usize;
     let mut sockets = Vec::new();
-    for inherited in inherited_sockets().map_err(about("sockets of the service manager"))? {
-        let socket = ServedSocket::of(inherited).map_err(about("socket of the service manager"))?;
-        for _ in 1..threads {
-            sockets.push(socket.try_clone().map_err(about("socket of the service manager"))?);
-        }
-        sockets.push(socket);
+    let handed_over = "socket of the service manager";
+    for inherited in inherited_sockets().map_err(about(handed_over))? {
+        let socket = ServedSocket::of(inherited).map_err(about(handed_over))?;
+        let copies: io::Result<Handles> = (0..threads).map(|_| socket.try_clone()).collect();
+        sockets.push(copies.map_err(about(handed_over))?);
     }
     if !sockets.is_empty() {
         return Ok(sockets);
@@ -171,7 +173,7 @@ fn open_sockets(config: &ServeConfig) -> Result<Vec<ServedSocket>, ServeError> {
             let socket = ServedSocket::bind(address).map_err(about(format!("listening on {address}")))?;
             // Port 0 is one that the kernel chooses, once for all threads.
             address = socket.local_address().map_err(about(format!("listening on {address}")))?;
-            sockets.push(socket);
+            sockets.push(vec![socket]);
         }
         tracing::info!(%address, threads, "listening");
     }
@@ -184,6 +186,7 @@ struct Server<'a> {
     started: Moment<Mono>,
     config: ServeConfig,
     clock: ServedClock,
+    /// A handle of each socket, to ask for what the kernel dropped.
     sockets: Vec<ServedSocket>,
     board: Arc<PolicyBoard>,
     tallies: Vec<Arc<Tally>>,
@@ -195,7 +198,7 @@ struct Server<'a> {
 impl<'a> Server<'a> {
     fn start(
         config: &ServeConfig,
-        sockets: Vec<ServedSocket>,
+        sockets: Vec<Handles>,
         again: &'a dyn Fn() -> Result<ServeSettings, String>,
         cookies: Option<Arc<CookieKeys>>,
     ) -> Result<Self, ServeError> {
@@ -211,9 +214,14 @@ impl<'a> Server<'a> {
             workers: Vec::new(),
             nts: None,
         };
-        let table_bytes = ((config.rate_memory as usize) << 20) / sockets.len().max(1);
-        for socket in sockets {
-            server.start_worker(socket, table_bytes).map_err(about("a thread that serves"))?;
+        let threads = sockets.iter().map(Vec::len).sum::<usize>();
+        let table_bytes = ((config.rate_memory as usize) << 20) / threads.max(1);
+        for handles in sockets {
+            let first = handles.first().map(ServedSocket::try_clone).transpose();
+            server.sockets.extend(first.map_err(about("a socket"))?);
+            for socket in handles {
+                server.start_worker(socket, table_bytes).map_err(about("a thread that serves"))?;
+            }
         }
         if let Some(control) = config.daemon.value() {
             follow(control.as_path(), Arc::clone(&server.board), Arc::clone(&server.stop))
@@ -225,7 +233,6 @@ impl<'a> Server<'a> {
     fn start_worker(&mut self, socket: ServedSocket, table_bytes: usize) -> io::Result<()> {
         let tally = Arc::new(Tally::default());
         self.tallies.push(Arc::clone(&tally));
-        self.sockets.push(socket.try_clone()?);
         let page = self.config.page.as_path();
         let parts = WorkerParts { page, board: Arc::clone(&self.board), tally, table_bytes };
         let mut worker = Worker::new(socket, parts)?;

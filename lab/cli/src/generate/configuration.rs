@@ -17,6 +17,9 @@ struct OptionText {
     range: Option<(String, String)>,
 }
 
+/// Shows every option of a program, with its section.
+type DescribeAll = fn(&mut dyn FnMut(&str, OptionDoc<'_>));
+
 /// A configuration to be described.
 struct Reference {
     program: &'static str,
@@ -27,7 +30,7 @@ struct Reference {
     sections: &'static [(&'static str, &'static str, &'static str)],
     story: &'static str,
     example: &'static str,
-    describe: fn(&mut dyn FnMut(&str, OptionDoc<'_>)),
+    describe: DescribeAll,
 }
 
 const DAEMON: Reference = Reference {
