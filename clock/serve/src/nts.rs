@@ -174,14 +174,24 @@ impl NtsService {
         }
     }
 
-    /// Shows the certificate that is in the files now. Addresses, threads and limits stay as they are.
+    /// Shows the certificate that is in the files now, and rotates keys as stated now. The rest stays as it is.
     ///
     /// # Errors
     /// The files cannot be used, or no longer ask for NTS; nothing is changed then.
     pub(crate) fn reload(&mut self, config: &NtsConfig, board: &PolicyBoard) -> Result<(), NtsError> {
         let identity = config.identity()?.ok_or(NtsError::HalfIdentity)?;
         self.server.show(identity.read()?);
-        (self.config.rotation, self.config.old_keys) = (config.rotation, config.old_keys);
+        let renewed = NtsConfig {
+            certificate: config.certificate.clone(),
+            key: config.key.clone(),
+            rotation: config.rotation,
+            old_keys: config.old_keys,
+            ..self.config.clone()
+        };
+        if renewed != *config {
+            tracing::warn!("`[nts]`: all but certificate, key, rotation and old_keys takes a restart");
+        }
+        self.config = renewed;
         let keys = self.config.keys(&self.secret);
         board.change(|policy| Policy { cookies: Some(keys), ..policy.clone() });
         Ok(())

@@ -1,6 +1,5 @@
 //! ffclock-serve as a process, on loopback: what its replies claim is compared with the truth.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 mod clients;
 mod common;
