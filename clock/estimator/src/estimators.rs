@@ -33,8 +33,9 @@ pub trait Estimator {
     /// among several servers takes this one.
     fn claimed(&self, counter: Counter) -> Option<ProvenInterval>;
 
-    /// The interval that the server votes with at `counter`, where `clocks` servers have an estimate. One that contradicts
-    /// itself is judged by its past where there is no other, and by what it says now where others can contradict it.
+    /// The interval that the server votes with at `counter`, where `clocks` servers have an estimate. One that
+    /// contradicts itself is judged by its past where there is no other, and by what it says now where others can
+    /// contradict it.
     fn ballot(&self, counter: Counter, clocks: usize) -> Option<ProvenInterval> {
         if clocks < 2 { self.proven(counter) } else { self.claimed(counter) }
     }

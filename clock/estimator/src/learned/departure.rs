@@ -32,7 +32,7 @@ struct Suspicion {
 struct EarlyPacket {
     server: usize,
     way: Direction,
-    /// By how much, us.
+    /// How long before it, us.
     by: f64,
 }
 
@@ -121,8 +121,8 @@ impl Filter {
         is_away.then_some(Suspicion { departure, score, shown })
     }
 
-    /// Whether this server has a part in the clock, in each of its last exchanges, and those of the others that answered
-    /// since then are a majority of all that are believed.
+    /// Whether this server has a part in the clock, in each of its last exchanges, and those of the others that
+    /// answered since then are a majority of all that are believed.
     fn can_tell(&self, server: usize, since: usize) -> bool {
         let exchanges = || (0..since).filter_map(|age| self.recent.get(age)).map(|observation| observation.exchange);
         let speaks = |other: usize| {
@@ -148,8 +148,8 @@ impl Filter {
         self.score(since, Revision::NoiseBurst { since, variances: [theta * theta, rate * rate] })
     }
 
-    /// The best member's score with a revision before the last `since` exchanges; the scratch bank holds what it made of
-    /// them.
+    /// The best member's score with a revision before the last `since` exchanges; the scratch bank holds what it made
+    /// of them.
     fn score(&mut self, since: usize, revision: Revision) -> f64 {
         let Filter { paths, recent, scratch, set, .. } = self;
         let densities = |server: usize| paths[server].learning.densities();
