@@ -296,7 +296,7 @@ pub struct SourceReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthenticationKind {
-    /// Nothing.
+    /// Packets are believed as they come.
     #[default]
     None,
     /// A symmetric key.

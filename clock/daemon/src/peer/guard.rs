@@ -16,7 +16,7 @@ const MOST_DOUBLINGS: u32 = 8;
 
 /// What authenticates packets.
 pub(super) enum Guard {
-    /// Nothing.
+    /// Packets are believed as they come.
     Plain,
     /// A symmetric key.
     Key(SymmetricKey),

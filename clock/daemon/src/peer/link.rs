@@ -76,8 +76,8 @@ impl Link {
         self.socket.as_fd()
     }
 
-    /// Sends a request as this datagram. If the kernel stamps, its stamp comes later, by [`Link::redeem`]; otherwise it is returned at
-    /// once.
+    /// Sends a request as this datagram. If the kernel stamps, its stamp comes later, by [`Link::redeem`]; otherwise it
+    /// is returned at once.
     ///
     /// # Errors
     /// The kernel refuses the packet; the request counts as lost.
