@@ -8,8 +8,8 @@
 //! What a reply says is a pure function of the publication ([`face`]) and of the request (`ffclock_wire::ServedRequest`
 //! and `ReplyTemplate`). Who is answered is decided by networks ([`access`]) and by a rate limit in memory of a fixed
 //! size ([`limit`]). With a certificate the server establishes keys for NTS ([`establishment`], on threads of their
-//! own) and answers protected requests beside the others ([`nts`]). Where the operator names a device, its driver answers
-//! plain requests before the sockets see them ([`fast_path`]). docs/serve.md is for operators.
+//! own) and answers protected requests beside the others ([`nts`]). Where the operator names a device, its driver
+//! answers plain requests before the sockets see them ([`fast_path`]). docs/serve.md is for operators.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
