@@ -75,8 +75,8 @@ impl DifferenceRate {
         self.shrunk(blend, usual)
     }
 
-    /// The mean, whose variance is `usual`, moved by what it lags behind the filter's rate. The errors of both are taken
-    /// as alike, which is never too little.
+    /// The mean, whose variance is `usual`, moved by what it lags behind the filter's rate. The errors of both are
+    /// taken as alike, which is never too little.
     fn shrunk(&self, blend: &Blend, usual: f64) -> UncertainRate {
         let own = blend.rate_variance.max(0.0);
         let apart = blend.rate - self.mean;
