@@ -88,12 +88,14 @@ pub struct Blend {
     pub deviation_later: f64,
     /// The mean rate over the next interval, ppm.
     pub rate: f64,
+    /// The variance of the rate now, ppm^2.
+    pub rate_variance: f64,
 }
 
 impl Blend {
     /// Whether every number is one.
     pub fn is_sound(&self) -> bool {
-        let sum = self.theta + self.variance + self.deviation_later + self.rate;
+        let sum = self.theta + self.variance + self.deviation_later + self.rate + self.rate_variance;
         sum.is_finite() && self.variance >= 0.0
     }
 }
@@ -337,19 +339,22 @@ impl Bank {
     /// The mean of the members, weighted by their scores; `interval` until the next exchange and `later` seconds until
     /// the later deviation.
     pub fn blend(&self, set: &ModelSet, interval: f64, later: f64) -> Blend {
-        let mut theta = Moments::default();
+        let (mut theta, mut slope) = (Moments::default(), Moments::default());
         let (mut deviation_later, mut rate) = (0.0, 0.0);
         for (group, model, weights) in self.weighted(set) {
             let (rates, variances) = (group.mean_rate(interval), group.variance_after(later, model));
+            let rate_variances = group.rate_variance();
             for (lane, weight) in heavy(weights) {
                 theta.add(weight, group.x[THETA].of(lane), group.p[THETA][THETA].of(lane));
                 deviation_later += weight * libm::sqrt(variances.of(lane).max(0.0));
                 rate += weight * rates.of(lane);
+                slope.add(weight, rates.of(lane), rate_variances.of(lane));
             }
         }
         let Moments { weight, .. } = theta;
         let (mean, variance) = theta.mean_and_variance();
-        Blend { theta: mean, variance, deviation_later: deviation_later / weight, rate: rate / weight }
+        let (_, rate_variance) = slope.mean_and_variance();
+        Blend { theta: mean, variance, deviation_later: deviation_later / weight, rate: rate / weight, rate_variance }
     }
 
     /// The same mean of a server's floors.

@@ -454,6 +454,12 @@ impl Group {
         rate + (rotation.along * c1 + rotation.across * c2) * Lanes::all(1.0 / interval)
     }
 
+    /// The variance of each member's rate now, ppm^2.
+    pub fn rate_variance(&self) -> Lanes {
+        let common = self.p[RATE][CYCLE];
+        self.p[RATE][RATE] + self.p[CYCLE][CYCLE] + common + common
+    }
+
     /// The variance of each member's theta `interval` seconds from now, us^2.
     pub fn variance_after(&self, interval: f64, model: &Model) -> Lanes {
         let rotation = Rotation::of(&self.x, interval);

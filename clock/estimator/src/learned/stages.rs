@@ -48,7 +48,7 @@ impl Filter {
         now.difference.exclude(self.judge_displacement(server, events));
         self.paths[server].count();
         if events.contains(Event::RateJumped) {
-            now.difference = DifferenceRate::begin(now.difference.rate);
+            now.difference = now.difference.begin_again();
         }
         self.bank.reseed(&self.set);
         now.poll = if now.past < 2 { exchange.interval } else { now.poll + POLL_PART * (exchange.interval - now.poll) };

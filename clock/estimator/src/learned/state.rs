@@ -46,14 +46,15 @@ impl Filter {
     pub(super) fn state_of(&self, now: &Now) -> State {
         let likely = libm::sqrt(now.blend.variance.max(0.0));
         let growth = now.blend.deviation_later - likely;
+        let difference = now.difference.published(&now.blend, now.later);
         State {
             counter: now.counter,
             time: now.frame.moment(now.counter, (now.blend.theta + self.ahead) * MICRO),
             noise: libm::hypot(self.ambiguity(), likely) * MICRO + LEAST_UNCERTAINTY,
             growth: growth.max(0.0) * MICRO / now.later,
             rate: now.blend.rate * MICRO,
-            difference_rate: now.difference.rate * MICRO,
-            difference_deviation: now.difference.deviation(&now.blend, now.later) * MICRO,
+            difference_rate: difference.rate * MICRO,
+            difference_deviation: difference.deviation * MICRO,
             is_young: now.past < YOUNG,
             is_displaced: (0..self.paths.len()).any(|server| self.is_alone(server) && self.displaced(server).is_some()),
             is_taught: self.paths.iter().any(|path| path.has_joined() && !path.learning.is_young()),
