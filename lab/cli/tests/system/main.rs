@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot start its programs has failed")]
 
 mod calibrating;
+mod chain;
 mod demonstration;
 mod interop;
 mod probing;

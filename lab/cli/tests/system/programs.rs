@@ -1,4 +1,4 @@
-//! `ffclock-lab` and, beside it, the product: `ffclockd` and `ffclock`.
+//! `ffclock-lab` and, beside it, the product: `ffclockd`, `ffclock` and `ffclock-serve`.
 //!
 //! Cargo builds the programs of the package under test only, so the product is there when the whole workspace is
 //! tested, and may be missing or old when this package is tested alone. Then it is built here, into the same place.
@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 
 /// The programs of the product, each with its package.
-const PRODUCT: [(&str, &str); 2] = [("ffclockd", "ffclock-daemon"), ("ffclock", "ffclock-cli")];
+const PRODUCT: [(&str, &str); 3] =
+    [("ffclockd", "ffclock-daemon"), ("ffclock", "ffclock-cli"), ("ffclock-serve", "ffclock-serve")];
 
 /// The directory with all programs, which are up to date.
 pub fn directory() -> &'static Path {
