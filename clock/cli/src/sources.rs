@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::text::Align::{Left, Right};
 use crate::{Global, control, output, text};
-use ffclock_control::protocol::{Agreement, BeliefReport, SourceReport, StatusReport};
+use ffclock_control::protocol::{Agreement, AuthenticationKind, BeliefReport, SourceReport, StatusReport};
 
 /// Options of `ffclock sources`.
 #[derive(clap::Args)]
@@ -15,6 +15,8 @@ use ffclock_control::protocol::{Agreement, BeliefReport, SourceReport, StatusRep
 The first column marks the server whose clock is published (*), others that agree with the majority
 (+), falsetickers, which the majority contradicts (x), servers on which no vote can decide (?) and
 servers that are only measured, by no_select (-).
+AUTH, where any server has it, is what authenticates its packets: nts with the cookies left, or key
+with its number.
 POLL is the time between two requests now, with (RATE) where the server asked for a longer one, ST the
 stratum. OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
 UNCERT. its standard uncertainty (k = 1), with what is assumed of path and server; FLOOR is the
@@ -24,7 +26,7 @@ replies. ESTIMATOR is the algorithm, with ? where the learned one has too little
 where it contradicts the classic one. The table takes 120 columns at most: long names are shortened in
 their middle, and columns that have no room are left out from the right. --why and --json shorten nothing.
 
---why shows for each server what it claims about itself, the interval that its exchanges prove for
+--why shows for each server what authenticates it, what it claims about itself, the interval that its exchanges prove for
 the true time relative to the published one, what its clock is off by, its standard uncertainty and
 the part of that which exchanges show (noise), and whether it is believed and why. --json holds the same (`vote`, `why`).")]
 pub(crate) struct Args {
@@ -66,6 +68,7 @@ fn reason(source: &SourceReport) -> String {
     });
     let field = |name: &str, value: Option<String>| format!("  {name:<10}{}\n", value.unwrap_or_else(unknown));
     format!("{} {}\n", mark(source), text::printable(&source.name))
+        + &field("protected", Some(protection(source)))
         + &field("claims", claims)
         + &field("proves", proves)
         + &field("off by", source.offset_s.map(signed))
@@ -87,7 +90,7 @@ fn signed(seconds: f64) -> String {
 
 /// The servers as a table for people.
 pub(crate) fn table(sources: &[SourceReport]) -> String {
-    let heading = [
+    let mut heading = vec![
         ("  SERVER", Left),
         ("STATE", Left),
         ("POLL", Right),
@@ -102,7 +105,12 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
         ("REFUSED", Right),
         ("ESTIMATOR", Left),
     ];
-    let rows: Vec<Vec<String>> = sources.iter().map(row).collect();
+    let mut rows: Vec<Vec<String>> = sources.iter().map(row).collect();
+    if sources.iter().any(|source| source.authentication.kind != AuthenticationKind::None) {
+        const AFTER_STATE: usize = 2;
+        heading.insert(AFTER_STATE, ("AUTH", Left));
+        rows.iter_mut().zip(sources).for_each(|(row, source)| row.insert(AFTER_STATE, authentication(source)));
+    }
     text::table_within(&heading, &rows)
 }
 
@@ -122,6 +130,32 @@ fn row(source: &SourceReport) -> Vec<String> {
         source.rejected.iter().map(|(_, count)| count).sum::<u64>().to_string(),
         text::printable(&estimator(source)),
     ]
+}
+
+/// What authenticates a server's packets, in a word.
+fn authentication(source: &SourceReport) -> String {
+    let report = &source.authentication;
+    match report.kind {
+        AuthenticationKind::None => "-".to_owned(),
+        AuthenticationKind::Key => report.key.map_or_else(|| "key ?".to_owned(), |number| format!("key {number}")),
+        AuthenticationKind::Nts => report.cookies.map_or_else(|| "nts ?".to_owned(), |left| format!("nts {left}")),
+    }
+}
+
+/// The same with all that is known of it.
+fn protection(source: &SourceReport) -> String {
+    let report = &source.authentication;
+    match (report.kind, report.key, report.cookies) {
+        (AuthenticationKind::None, ..) => "by nothing: anyone on the path can forge its packets".to_owned(),
+        (AuthenticationKind::Key, Some(number), _) => format!("by the symmetric key {number}"),
+        (AuthenticationKind::Key, None, _) => "by a symmetric key that cannot be used: nothing is asked".to_owned(),
+        (AuthenticationKind::Nts, _, None) => "by NTS, for which no keys are established yet".to_owned(),
+        (AuthenticationKind::Nts, _, Some(left)) => {
+            let end = report.certificate_end.as_ref();
+            let end = end.map_or_else(String::new, |end| format!(", certificate until {}", text::printable(end)));
+            format!("by NTS, {left} cookies left{end}")
+        }
+    }
 }
 
 /// The time between requests, and whether it is the server's wish.

@@ -91,6 +91,7 @@ fn sources_say_why_they_are_believed_or_not() {
     let out = with_daemon().run(&["sources", "--why"]).well();
     let expected = "\
 * ntp.example.org
+  protected by NTS, 8 cookies left, certificate until 2027-01-01T00:00:00Z
   claims    stratum 2, an error of 300 us at most
   proves    the true time is -701 us to +812 us from the published one
   off by    +0 ns
@@ -98,6 +99,7 @@ fn sources_say_why_they_are_believed_or_not() {
   verdict   believed and published: it belongs to every majority of the 3 servers
 
   other.example.org
+  protected by nothing: anyone on the path can forge its packets
   claims    not known yet
   proves    not known yet
   off by    not known yet
