@@ -45,7 +45,11 @@ impl Run<'_> {
             7 => self.source.set_leaps(LeapTable::built_in()),
             _ => {
                 let poll = Span::from_units(self.input.arbitrary()?);
-                self.source.reconfigure(SourceConfig { poll, interleaved: self.input.arbitrary()?, ..SourceConfig::default() });
+                self.source.reconfigure(SourceConfig {
+                    poll,
+                    interleaved: self.input.arbitrary()?,
+                    ..SourceConfig::default()
+                });
             }
         }
         self.drain();

@@ -89,7 +89,12 @@ fn patched(mut bytes: Vec<u8>, patches: &[u8]) -> Vec<u8> {
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let client = if choice & 1 == 1 { rest.to_vec() } else { patched(capture(Form::by(choice & 2), 0), rest) };
-    let options = ImportOptions { client: IpAddr::V4(Ipv4Addr::from(CLIENT)), port: PORT, tolerated: 1, overlap: OverlapRule::Refuse };
+    let options = ImportOptions {
+        client: IpAddr::V4(Ipv4Addr::from(CLIENT)),
+        port: PORT,
+        tolerated: 1,
+        overlap: OverlapRule::Refuse,
+    };
     let directory = place();
     let _ = fs::remove_dir_all(&directory);
     let outcome = if choice & 4 == 0 {
