@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What to establish.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
+pub(crate) struct EstablishmentOrder {
     /// The server, as [`crate::peer::Peer::name`] calls it.
     name: String,
     /// The host to establish keys with: its certificate must be valid for this name.
@@ -30,10 +30,10 @@ pub(crate) struct Order {
     now: Moment<Utc>,
 }
 
-impl Order {
+impl EstablishmentOrder {
     /// The order for a configured server, called `name`; certificates are judged at `now`.
     pub(crate) fn of(name: &str, config: &ServerConfig, now: Moment<Utc>) -> Self {
-        Order {
+        EstablishmentOrder {
             name: name.to_owned(),
             host: config.address.address.as_str().to_owned(),
             port: config.protection.nts_port,
@@ -90,7 +90,7 @@ impl Establisher {
     ///
     /// # Errors
     /// No thread can be started.
-    pub(crate) fn start(&mut self, order: Order) -> std::io::Result<()> {
+    pub(crate) fn start(&mut self, order: EstablishmentOrder) -> std::io::Result<()> {
         if self.running.contains(&order.name) {
             return Ok(());
         }

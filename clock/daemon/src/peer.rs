@@ -10,7 +10,7 @@ mod report;
 
 use crate::calibrator::Calibrator;
 use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
-use crate::establish::{Established, Establisher, Order};
+use crate::establish::{Established, Establisher, EstablishmentOrder};
 use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
@@ -23,7 +23,7 @@ use ffclock_units::{
     Counter, CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server,
     ServerIdentity, ServerQuality, Span, Stamp, Status, Utc,
 };
-use guard::{Guard, Opened};
+use guard::{OpenedDatagram, PacketGuard};
 use link::{BUFFER_BYTES, Link};
 use outcome_log::Reported;
 use std::net::SocketAddr;
@@ -99,7 +99,7 @@ pub(crate) struct Peer {
     config: ServerConfig,
     environment: Environment,
     source: Source,
-    guard: Guard,
+    guard: PacketGuard,
     estimator: Chosen,
     basis: Basis,
     tally: Tally,
@@ -142,7 +142,7 @@ impl Peer {
         Peer {
             name: config.name(),
             source,
-            guard: if config.protection.nts { Guard::Nts(Box::default()) } else { Guard::Plain },
+            guard: if config.protection.nts { PacketGuard::Nts(Box::default()) } else { PacketGuard::Plain },
             estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
             config,
@@ -228,9 +228,9 @@ impl Peer {
     /// Hands the protected part of a packet to the source. Its stamp is that of the packet.
     fn take_packet(&mut self, datagram: &[u8], stamp: Stamp, context: &mut Context) {
         match self.guard.open(datagram) {
-            Opened::Authentic(bytes) => self.source.handle_packet(bytes, stamp, context.now),
-            Opened::Refused => self.source.refuse_unauthentic(),
-            Opened::KeysRefused => {
+            OpenedDatagram::Authentic(bytes) => self.source.handle_packet(bytes, stamp, context.now),
+            OpenedDatagram::Refused => self.source.refuse_unauthentic(),
+            OpenedDatagram::KeysRefused => {
                 self.source.refuse_unauthentic();
                 self.log(context, Weight::Notice, "the server cannot open our cookie: keys are established again", "");
             }
@@ -245,10 +245,10 @@ impl Peer {
     /// Authenticates packets with a symmetric key from now on, or asks nothing as long as it cannot be used.
     pub(crate) fn use_key(&mut self, key: Result<SymmetricKey, String>, context: &mut Context) {
         self.guard = match key {
-            Ok(key) => Guard::Key(key),
+            Ok(key) => PacketGuard::Key(key),
             Err(why) => {
                 self.log(context, Weight::Warning, "the symmetric key cannot be used: nothing is asked", &why);
-                Guard::NoKey
+                PacketGuard::NoKey
             }
         };
     }
@@ -268,7 +268,7 @@ impl Peer {
             }
         };
         self.next_look_up = Some(context.now + self.guard.begin_establishment());
-        if let Err(error) = establisher.start(Order::of(&self.name, &self.config, judged_at)) {
+        if let Err(error) = establisher.start(EstablishmentOrder::of(&self.name, &self.config, judged_at)) {
             self.log(context, Weight::Warning, "cannot establish keys", &error.to_string());
         }
     }

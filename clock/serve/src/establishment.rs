@@ -27,7 +27,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use table::{Common, Doorkeeper, Table};
+use table::{Common, Doorkeeper, PlaceTable};
 
 /// Listens on each of `addresses`.
 ///
@@ -92,7 +92,7 @@ impl EstablishmentServer {
             let own: io::Result<Vec<_>> = listeners.iter().map(TcpListener::try_clone).collect();
             let own = own?;
             own.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
-            let (stopped, mut table) = (stopped.try_clone()?, Table::new(own, common.clone(), door()));
+            let (stopped, mut table) = (stopped.try_clone()?, PlaceTable::new(own, common.clone(), door()));
             let thread = thread::Builder::new().name(format!("establish-{number}"));
             // poll(2) fails for lack of memory alone; the other threads go on.
             server.threads.push(thread.spawn(move || drop(table.run(&stopped)))?);

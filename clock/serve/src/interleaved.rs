@@ -17,7 +17,7 @@ const WAYS: usize = 4;
 
 /// When one reply left.
 #[derive(Clone, Copy, Default)]
-struct Departure {
+struct NotedDeparture {
     /// Names the reply: a secret function of its client and its receive time. 0 for an empty place.
     name: u64,
     left: NtpTimestamp,
@@ -25,7 +25,7 @@ struct Departure {
 
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
-struct Shelf([Departure; WAYS]);
+struct Shelf([NotedDeparture; WAYS]);
 
 /// When the replies to interleaving clients left.
 pub struct Departures {
@@ -95,11 +95,11 @@ impl Departures {
             return;
         }
         // The oldest goes; it is the furthest back on the circle of an era.
-        let age = |departure: &Departure| {
+        let age = |departure: &NotedDeparture| {
             if departure.name == 0 { u64::MAX } else { left.raw().wrapping_sub(departure.left.raw()) }
         };
         if let Some(place) = places.iter_mut().max_by_key(|departure| age(departure)) {
-            *place = Departure { name, left };
+            *place = NotedDeparture { name, left };
         }
     }
 

@@ -21,19 +21,24 @@ pub(crate) enum Opened {
 }
 
 /// The protected requests of the batch at hand, and the nonces of a thread.
-pub(crate) struct Guarded {
+pub(crate) struct ProtectedRequests {
     nonces: NonceSource,
     opened: Vec<OpenedRequest>,
     scratch: [u8; PACKET_BYTES_MAX],
     reply: [u8; PACKET_BYTES_MAX],
 }
 
-impl Guarded {
+impl ProtectedRequests {
     /// # Errors
     /// There are no random numbers.
     pub(crate) fn new() -> io::Result<Self> {
         let (scratch, reply) = ([0; PACKET_BYTES_MAX], [0; PACKET_BYTES_MAX]);
-        Ok(Guarded { nonces: random_nonces()?, opened: Vec::with_capacity(PacketBatch::CAPACITY), scratch, reply })
+        Ok(ProtectedRequests {
+            nonces: random_nonces()?,
+            opened: Vec::with_capacity(PacketBatch::CAPACITY),
+            scratch,
+            reply,
+        })
     }
 
     /// A new batch begins.
@@ -42,7 +47,7 @@ impl Guarded {
     }
 
     /// Opens a datagram. One that is refused but has an identifier gets `kiss` and that identifier as its answer, in
-    /// [`Guarded::answer`].
+    /// [`ProtectedRequests::answer`].
     pub(crate) fn open(
         &mut self,
         datagram: &[u8],

@@ -10,7 +10,7 @@ use crate::leaving::Leaving;
 use crate::limit::{LimitTime, RateTable};
 use crate::options::WhenUnsynchronised;
 use crate::policy::{Policy, PolicyBoard};
-use crate::protection::{Guarded, Opened};
+use crate::protection::{Opened, ProtectedRequests};
 use crate::served_clock::ServedClock;
 use crate::tally::{Counted, Tally};
 use ffclock_client::Snapshot;
@@ -59,7 +59,7 @@ pub struct Worker {
     tally: Arc<Tally>,
     batch: PacketBatch,
     pending: Vec<PendingReply>,
-    guarded: Guarded,
+    guarded: ProtectedRequests,
     /// When replies left, where clients may interleave.
     leaving: Option<Leaving>,
     /// The counter when the latest batch was sent.
@@ -104,7 +104,7 @@ impl Worker {
             tally: parts.tally,
             batch: PacketBatch::new(),
             pending: Vec::with_capacity(PacketBatch::CAPACITY),
-            guarded: Guarded::new()?,
+            guarded: ProtectedRequests::new()?,
             random: random_nonce()? | 1,
         })
     }

@@ -1,7 +1,7 @@
 //! One establishment, from the name to the keys. TLS 1.3 alone; no session is resumed, no secret is written to a key
 //! log.
 
-use super::{Established, Order};
+use super::{Established, EstablishmentOrder};
 use ffclock_nts::establishment::{Arrived, Granted, MessageReader, client_request};
 use ffclock_nts::{
     ALPN, Aead, EXPORTER_LABEL, Key, KeyDirection, Session, SessionKeys, certificate_end, exporter_context,
@@ -41,7 +41,7 @@ impl TimeProvider for JudgedAt {
 ///
 /// # Errors
 /// Why it cannot be done, in words.
-pub(super) fn establish(order: &Order) -> Result<Established, String> {
+pub(super) fn establish(order: &EstablishmentOrder) -> Result<Established, String> {
     let config = tls_config(order)?;
     let name =
         ServerName::try_from(order.host.clone()).map_err(|_| format!("{} can be in no certificate", order.host))?;
@@ -58,7 +58,7 @@ pub(super) fn establish(order: &Order) -> Result<Established, String> {
     })
 }
 
-fn tls_config(order: &Order) -> Result<Arc<ClientConfig>, String> {
+fn tls_config(order: &EstablishmentOrder) -> Result<Arc<ClientConfig>, String> {
     let seconds = u64::try_from(order.now.since_origin().as_nanos() / 1_000_000_000).unwrap_or_default();
     let judged_at = JudgedAt(UnixTime::since_unix_epoch(Duration::from_secs(seconds)));
     let provider = Arc::new(crypto::ring::default_provider());
@@ -95,7 +95,7 @@ fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     if addresses.is_empty() { Err(format!("{host}: the name has no address")) } else { Ok(addresses) }
 }
 
-fn connect(order: &Order, deadline: Moment<Mono>) -> Result<(TcpStream, SocketAddr), String> {
+fn connect(order: &EstablishmentOrder, deadline: Moment<Mono>) -> Result<(TcpStream, SocketAddr), String> {
     let mut why = String::new();
     for address in look_up(&order.host, order.port)? {
         let attempt = remaining(deadline).and_then(|left| TcpStream::connect_timeout(&address, left.min(CONNECT)));
@@ -108,7 +108,7 @@ fn connect(order: &Order, deadline: Moment<Mono>) -> Result<(TcpStream, SocketAd
 }
 
 /// Where NTP is asked: on the host that the server names, or at the address that the keys were established with.
-fn ntp_address(order: &Order, granted: &Granted, established: SocketAddr) -> Result<SocketAddr, String> {
+fn ntp_address(order: &EstablishmentOrder, granted: &Granted, established: SocketAddr) -> Result<SocketAddr, String> {
     let port = granted.port.unwrap_or(order.ntp_port);
     match &granted.server {
         None => Ok(SocketAddr::new(established.ip(), port)),
@@ -130,7 +130,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
-    fn words(&self, order: &Order) -> String {
+    fn words(&self, order: &EstablishmentOrder) -> String {
         let slow = [io::ErrorKind::TimedOut, io::ErrorKind::WouldBlock];
         match self {
             Failure::Socket(error) if slow.contains(&error.kind()) => "the server is too slow".to_owned(),
@@ -142,7 +142,7 @@ impl Failure {
     }
 }
 
-fn certificate_words(error: &CertificateError, order: &Order) -> String {
+fn certificate_words(error: &CertificateError, order: &EstablishmentOrder) -> String {
     let seconds = (order.now.since_origin().as_nanos() / 1_000_000_000) as i64;
     let now = ffclock_nts::CertificateTime { unix_seconds: seconds };
     match error {

@@ -15,7 +15,7 @@ const ESTABLISH_AGAIN: i64 = 8;
 const MOST_DOUBLINGS: u32 = 8;
 
 /// What authenticates packets.
-pub(super) enum Guard {
+pub(super) enum PacketGuard {
     /// Packets are believed as they come.
     Plain,
     /// A symmetric key.
@@ -40,7 +40,7 @@ pub(super) struct NtsGuard {
 
 /// A packet that came.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Opened<'d> {
+pub(super) enum OpenedDatagram<'d> {
     /// It may be believed as far as the guard can say: the part that is protected.
     Authentic(&'d [u8]),
     /// It is not authentic.
@@ -49,18 +49,18 @@ pub(super) enum Opened<'d> {
     KeysRefused,
 }
 
-impl Guard {
+impl PacketGuard {
     /// Whether keys are to be established.
     pub(super) fn wants_keys(&self) -> bool {
         match self {
-            Guard::Nts(nts) => nts.is_refused || nts.cookies() == 0,
+            PacketGuard::Nts(nts) => nts.is_refused || nts.cookies() == 0,
             _ => false,
         }
     }
 
     /// An establishment begins; the next one may begin after the time that is returned.
     pub(super) fn begin_establishment(&mut self) -> Span {
-        let Guard::Nts(nts) = self else { return Span::from_secs(ESTABLISH_AGAIN) };
+        let PacketGuard::Nts(nts) = self else { return Span::from_secs(ESTABLISH_AGAIN) };
         let doublings = nts.attempts.min(MOST_DOUBLINGS);
         nts.attempts = nts.attempts.saturating_add(1);
         Span::from_secs(ESTABLISH_AGAIN << doublings)
@@ -68,7 +68,7 @@ impl Guard {
 
     /// Uses new keys from now on.
     pub(super) fn use_keys(&mut self, established: Established) {
-        if let Guard::Nts(nts) = self {
+        if let PacketGuard::Nts(nts) = self {
             nts.session = Some((established.session, established.address));
             nts.certificate_end = established.certificate_end;
             nts.established += 1;
@@ -82,14 +82,14 @@ impl Guard {
     /// There are no random numbers.
     pub(super) fn protect(&mut self, header: &[u8; HEADER_BYTES], address: SocketAddr) -> io::Result<Option<Vec<u8>>> {
         match self {
-            Guard::Plain => Ok(Some(header.to_vec())),
-            Guard::NoKey => Ok(None),
-            Guard::Key(key) => {
+            PacketGuard::Plain => Ok(Some(header.to_vec())),
+            PacketGuard::NoKey => Ok(None),
+            PacketGuard::Key(key) => {
                 let mut datagram = header.to_vec();
                 key.append(&mut datagram);
                 Ok(Some(datagram))
             }
-            Guard::Nts(nts) => {
+            PacketGuard::Nts(nts) => {
                 // A cookie is never shown to another address.
                 let session = nts.session.as_mut().filter(|(_, of)| *of == address);
                 let Some((session, _)) = session else { return Ok(None) };
@@ -99,25 +99,27 @@ impl Guard {
     }
 
     /// Opens a packet. Nothing of it is believed before its authenticator was verified.
-    pub(super) fn open<'d>(&mut self, datagram: &'d [u8]) -> Opened<'d> {
+    pub(super) fn open<'d>(&mut self, datagram: &'d [u8]) -> OpenedDatagram<'d> {
         match self {
-            Guard::Plain => Opened::Authentic(datagram),
-            Guard::NoKey => Opened::Refused,
-            Guard::Key(key) => key.verify(datagram).map_or(Opened::Refused, Opened::Authentic),
-            Guard::Nts(nts) => nts.open(datagram),
+            PacketGuard::Plain => OpenedDatagram::Authentic(datagram),
+            PacketGuard::NoKey => OpenedDatagram::Refused,
+            PacketGuard::Key(key) => key.verify(datagram).map_or(OpenedDatagram::Refused, OpenedDatagram::Authentic),
+            PacketGuard::Nts(nts) => nts.open(datagram),
         }
     }
 
     pub(super) fn report(&self) -> AuthenticationReport {
         match self {
-            Guard::Plain => AuthenticationReport::default(),
-            Guard::NoKey => AuthenticationReport { kind: AuthenticationKind::Key, ..AuthenticationReport::default() },
-            Guard::Key(key) => AuthenticationReport {
+            PacketGuard::Plain => AuthenticationReport::default(),
+            PacketGuard::NoKey => {
+                AuthenticationReport { kind: AuthenticationKind::Key, ..AuthenticationReport::default() }
+            }
+            PacketGuard::Key(key) => AuthenticationReport {
                 kind: AuthenticationKind::Key,
                 key: Some(key.number()),
                 ..AuthenticationReport::default()
             },
-            Guard::Nts(nts) => AuthenticationReport {
+            PacketGuard::Nts(nts) => AuthenticationReport {
                 kind: AuthenticationKind::Nts,
                 key: None,
                 aead: nts.session.as_ref().map(|(session, _)| session.aead().id()),
@@ -134,18 +136,18 @@ impl NtsGuard {
         self.session.as_ref().map_or(0, |(session, _)| session.cookies())
     }
 
-    fn open<'d>(&mut self, datagram: &'d [u8]) -> Opened<'d> {
-        let Some((session, _)) = &mut self.session else { return Opened::Refused };
+    fn open<'d>(&mut self, datagram: &'d [u8]) -> OpenedDatagram<'d> {
+        let Some((session, _)) = &mut self.session else { return OpenedDatagram::Refused };
         match session.open(datagram) {
             Ok(reply) => {
                 (self.attempts, self.is_refused) = (0, false);
-                Opened::Authentic(reply.header)
+                OpenedDatagram::Authentic(reply.header)
             }
             Err(Unauthentic::Nak) => {
                 self.is_refused = true;
-                Opened::KeysRefused
+                OpenedDatagram::KeysRefused
             }
-            Err(Unauthentic::NotOurs | Unauthentic::Malformed | Unauthentic::Authenticator) => Opened::Refused,
+            Err(Unauthentic::NotOurs | Unauthentic::Malformed | Unauthentic::Authenticator) => OpenedDatagram::Refused,
         }
     }
 }
@@ -180,10 +182,10 @@ mod tests {
 
     #[test]
     fn cookies_are_shown_to_their_address_only_and_run_out() {
-        let mut guard = Guard::Nts(Box::default());
+        let mut guard = PacketGuard::Nts(Box::default());
         assert!(guard.wants_keys());
         assert_eq!(guard.protect(&[0x23; 48], address(123)).unwrap(), None, "nothing is asked without keys");
-        assert_eq!(guard.open(&[0x24; 48]), Opened::Refused, "nothing is believed without keys");
+        assert_eq!(guard.open(&[0x24; 48]), OpenedDatagram::Refused, "nothing is believed without keys");
         guard.use_keys(established(1));
         assert!(!guard.wants_keys());
         assert_eq!(guard.protect(&[0x23; 48], address(124)).unwrap(), None);
@@ -191,12 +193,12 @@ mod tests {
         assert!(guard.protect(&[0x23; 48], address(123)).unwrap().is_some_and(|datagram| datagram.len() > 48));
         assert!(guard.wants_keys());
         assert_eq!(guard.protect(&[0x23; 48], address(123)).unwrap(), None);
-        assert_eq!(guard.open(&[0x24; 48]), Opened::Refused, "a plain reply");
+        assert_eq!(guard.open(&[0x24; 48]), OpenedDatagram::Refused, "a plain reply");
     }
 
     #[test]
     fn establishments_that_bring_nothing_become_rare() {
-        let mut guard = Guard::Nts(Box::default());
+        let mut guard = PacketGuard::Nts(Box::default());
         let waits: Vec<_> = (0..10).map(|_| guard.begin_establishment().as_seconds()).collect();
         assert_eq!(waits, [8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 2048.0]);
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const MOST_OCTETS: usize = 16 * 1024 + 8 * 1024;
 
 /// What the octets of a request led to.
-pub(super) enum Taken {
+pub(super) enum DialogueStep {
     /// The request is not whole yet.
     More,
     /// The request is answered with these octets, and the connection ends.
@@ -25,7 +25,7 @@ pub(super) enum Taken {
 /// The protocol that is spoken inside TLS.
 pub(super) trait Dialogue {
     /// Takes the next octets of the request.
-    fn take(&mut self, octets: &[u8], tls: &ServerConnection) -> Taken;
+    fn take(&mut self, octets: &[u8], tls: &ServerConnection) -> DialogueStep;
 }
 
 /// A connection from its first octet to its last.
@@ -39,7 +39,7 @@ pub(super) struct Establishing<D> {
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
+pub(super) enum SocketWait {
     /// The client's next octets.
     ToRead,
     /// Room for ours.
@@ -60,8 +60,8 @@ impl<D: Dialogue> Establishing<D> {
     }
 
     /// Its descriptor, and what it waits for there.
-    pub(super) fn waits_for(&self) -> (BorrowedFd<'_>, Waiting) {
-        let waiting = if self.tls.wants_write() { Waiting::ToWrite } else { Waiting::ToRead };
+    pub(super) fn waits_for(&self) -> (BorrowedFd<'_>, SocketWait) {
+        let waiting = if self.tls.wants_write() { SocketWait::ToWrite } else { SocketWait::ToRead };
         (self.stream.stream.as_fd(), waiting)
     }
 
@@ -140,7 +140,7 @@ impl<D: Dialogue> Establishing<D> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => return Err(Ending::Left),
             };
-            if let Taken::Answer(octets, ending) = self.dialogue.take(&chunk[..length], &self.tls) {
+            if let DialogueStep::Answer(octets, ending) = self.dialogue.take(&chunk[..length], &self.tls) {
                 self.tls.writer().write_all(&octets).map_err(|_| Ending::Left)?;
                 self.tls.send_close_notify();
                 self.ending = Some(ending);

@@ -1,6 +1,6 @@
 //! What is said inside TLS: a request is read, and keys and cookies are granted (RFC 8915, section 4).
 
-use super::connection::{Dialogue, Taken};
+use super::connection::{Dialogue, DialogueStep};
 use super::counts::Ending;
 use super::table::Doorkeeper;
 use crate::limit::{LimitOptions, LimitTime, RateTable};
@@ -71,15 +71,15 @@ pub(super) struct GrantingDialogue {
 }
 
 impl Dialogue for GrantingDialogue {
-    fn take(&mut self, octets: &[u8], tls: &ServerConnection) -> Taken {
+    fn take(&mut self, octets: &[u8], tls: &ServerConnection) -> DialogueStep {
         let answer = match self.reader.take(octets) {
-            Arrived::More => return Taken::More,
+            Arrived::More => return DialogueStep::More,
             Arrived::TooLong => Err(RequestFault::BadRequest),
             Arrived::Whole => self.answer(tls),
         };
         match answer {
-            Ok((octets, ending)) => Taken::Answer(octets, ending),
-            Err(fault) => Taken::Answer(fault.answer(), Ending::Refused),
+            Ok((octets, ending)) => DialogueStep::Answer(octets, ending),
+            Err(fault) => DialogueStep::Answer(fault.answer(), Ending::Refused),
         }
     }
 }

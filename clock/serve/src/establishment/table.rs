@@ -5,7 +5,7 @@
 //! ends. A flood must therefore fill the whole table within the time that an honest client needs, and from many
 //! addresses, before it stops one.
 
-use super::connection::{Dialogue, Establishing, Waiting};
+use super::connection::{Dialogue, Establishing, SocketWait};
 use super::counts::{Ending, EndingCounts};
 use ffclock_sys::{Interest, mono_now, poll};
 use ffclock_units::{Moment, Mono, Span};
@@ -62,7 +62,7 @@ struct Guest<D> {
 }
 
 /// The connections of one thread.
-pub(super) struct Table<K: Doorkeeper> {
+pub(super) struct PlaceTable<K: Doorkeeper> {
     listeners: Vec<TcpListener>,
     common: Arc<Common>,
     door: K,
@@ -70,10 +70,10 @@ pub(super) struct Table<K: Doorkeeper> {
     paused_until: Option<Moment<Mono>>,
 }
 
-impl<K: Doorkeeper> Table<K> {
+impl<K: Doorkeeper> PlaceTable<K> {
     /// The caller has set `listeners` not to block.
     pub(super) fn new(listeners: Vec<TcpListener>, common: Arc<Common>, door: K) -> Self {
-        Table { listeners, common, door, guests: VecDeque::new(), paused_until: None }
+        PlaceTable { listeners, common, door, guests: VecDeque::new(), paused_until: None }
     }
 
     /// Serves until the other end of `stop` is closed.
@@ -100,8 +100,8 @@ impl<K: Doorkeeper> Table<K> {
         let mut interests = Vec::with_capacity(1 + self.guests.len() + self.listeners.len());
         interests.push(Interest::readable(stop.as_fd()));
         interests.extend(self.guests.iter().map(|guest| match guest.connection.waits_for() {
-            (fd, Waiting::ToRead) => Interest::readable(fd),
-            (fd, Waiting::ToWrite) => Interest::writable(fd),
+            (fd, SocketWait::ToRead) => Interest::readable(fd),
+            (fd, SocketWait::ToWrite) => Interest::writable(fd),
         }));
         if self.paused_until.is_none() {
             interests.extend(self.listeners.iter().map(|listener| Interest::readable(listener.as_fd())));

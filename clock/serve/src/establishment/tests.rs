@@ -1,6 +1,6 @@
 //! The server of establishments with clients of every kind, on loopback.
 
-use super::connection::{Dialogue, Taken};
+use super::connection::{Dialogue, DialogueStep};
 use super::identity::tests::made_for;
 use super::table::Doorkeeper;
 use super::*;
@@ -17,10 +17,10 @@ use std::time::Duration;
 struct Parrot(Vec<u8>);
 
 impl Dialogue for Parrot {
-    fn take(&mut self, octets: &[u8], _: &ServerConnection) -> Taken {
+    fn take(&mut self, octets: &[u8], _: &ServerConnection) -> DialogueStep {
         self.0.extend_from_slice(octets);
         let whole = self.0.ends_with(b"\n");
-        if whole { Taken::Answer(std::mem::take(&mut self.0), Ending::Established) } else { Taken::More }
+        if whole { DialogueStep::Answer(std::mem::take(&mut self.0), Ending::Established) } else { DialogueStep::More }
     }
 }
 

@@ -1,5 +1,6 @@
-//! A chain on loopback: chronyd serves the system clock, ffclockd follows it, ffclock-serve serves ffclockd's page, and
-//! more ffclockd follow that: plainly, by NTS and in the interleaved mode. Nothing adjusts the system clock meanwhile, so it is the truth.
+//! A chain on loopback: chronyd serves the system clock, ffclockd follows it, ffclock-serve serves ffclockd's page,
+//! and more ffclockd follow that: plainly, by NTS and in the interleaved mode. Nothing adjusts the system clock
+//! meanwhile, so it is the truth.
 
 use super::{fresh_directory, programs, root};
 use rcgen::{CertificateParams, KeyPair};

@@ -16,7 +16,7 @@ const ALARM: f64 = 3.0;
 
 /// How a liar leaves the truth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Departure {
+struct LiarDeparture {
     /// When [s].
     begin: f64,
     /// How fast [s/s]; infinite for a step.
@@ -25,7 +25,7 @@ struct Departure {
     poll: f64,
 }
 
-impl Departure {
+impl LiarDeparture {
     /// By its first fault.
     fn of(liar: &ServerEntry, scenario: &Scenario) -> Option<Self> {
         let (begin, rate) = match liar.server.fault.first()? {
@@ -34,7 +34,7 @@ impl Departure {
             _ => return None,
         };
         let poll = liar.poll.unwrap_or(scenario.poll).seconds();
-        Some(Departure { begin: begin.seconds(), rate, poll })
+        Some(LiarDeparture { begin: begin.seconds(), rate, poll })
     }
 
     /// How long the others' oracle needs, given the standard deviation of its error [s].
@@ -68,7 +68,7 @@ impl Campaign {
     fn time_over_oracle(&self, name: &str, runs: ScenarioRuns) -> Option<f64> {
         let scenario = Scenario::named(name).ok()?;
         let liar = scenario.servers.iter().find(|entry| entry.lies)?;
-        let departure = Departure::of(liar, &scenario)?;
+        let departure = LiarDeparture::of(liar, &scenario)?;
         let without = self.runs(&honest(name))?;
         let ratio = |run: &RunResult| {
             let alone = without.0.iter().find(|other| other.seed == run.seed)?;
@@ -102,10 +102,10 @@ mod tests {
         let departure = |name: &str| {
             let scenario = Scenario::named(name).unwrap();
             let liar = scenario.servers.iter().find(|entry| entry.lies).unwrap();
-            Departure::of(liar, &scenario).unwrap()
+            LiarDeparture::of(liar, &scenario).unwrap()
         };
         let creeps = departure("hidden-liar-creeps");
-        assert_eq!(creeps, Departure { begin: 7200.0, rate: 1e-7, poll: 16.0 });
+        assert_eq!(creeps, LiarDeparture { begin: 7200.0, rate: 1e-7, poll: 16.0 });
         assert!((creeps.oracle_needs(1e-6) - 46.0).abs() < 1e-9);
         assert!((departure("hidden-liar-constant").oracle_needs(1e-6) - 16.0).abs() < 1e-9);
         assert!((departure("hidden-liar-runs").oracle_needs(1e-6) - 16.15).abs() < 1e-9);

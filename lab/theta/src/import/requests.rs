@@ -91,13 +91,13 @@ impl SeenRequest {
 }
 
 /// A request without its reply.
-struct OpenRequest {
+struct AwaitedReply {
     round: u64,
     /// Its last packet.
     content: PacketContent,
 }
 
-impl OpenRequest {
+impl AwaitedReply {
     /// Takes a further packet of the client; whether it cannot be of the same write.
     fn is_exceeded_by(&mut self, next: PacketContent) -> bool {
         match (self.content, next) {
@@ -119,7 +119,7 @@ pub(super) struct Importer {
     options: ImportOptions,
     servers: BTreeMap<IpAddr, u32>,
     /// The requests that are open, by server and the client's side of the connection.
-    waiting: BTreeMap<(u32, SocketAddr), OpenRequest>,
+    waiting: BTreeMap<(u32, SocketAddr), AwaitedReply>,
     /// Writes while a request was open, by connection.
     overlapping: BTreeMap<(u32, SocketAddr), u64>,
     /// The round in which each server was asked last.
@@ -231,14 +231,14 @@ impl Importer {
             self.round += 1;
         }
         self.asked.insert(server, self.round);
-        self.waiting.insert(connection, OpenRequest { round: self.round, content: packet.content });
+        self.waiting.insert(connection, AwaitedReply { round: self.round, content: packet.content });
         self.seen.push(SeenRequest::Request { server, round: self.round, at_ns, identity: packet.identity });
         Ok(())
     }
 
     fn reply(&mut self, at_ns: i64, packet: &CapturedPacket) {
         let Some(&server) = self.servers.get(&packet.from.ip()) else { return };
-        let Some(OpenRequest { round, .. }) = self.waiting.remove(&(server, packet.to)) else { return };
+        let Some(AwaitedReply { round, .. }) = self.waiting.remove(&(server, packet.to)) else { return };
         self.replies += 1;
         self.seen.push(SeenRequest::Reply { server, round, at_ns, identity: packet.identity });
     }

@@ -58,8 +58,8 @@ impl Server {
         Server { port, authority, thread: Some(thread) }
     }
 
-    fn order(&self, host: &str, unix_seconds: i64) -> Order {
-        Order {
+    fn order(&self, host: &str, unix_seconds: i64) -> EstablishmentOrder {
+        EstablishmentOrder {
             name: "the server".to_owned(),
             host: host.to_owned(),
             port: self.port,
@@ -109,7 +109,8 @@ fn each_bad_certificate_is_refused_with_its_reason() {
     assert!(name.starts_with("the certificate is for another name than 127.0.0.1"), "{name}");
     let stranger = Server::start("stranger", HERE, grant);
     let server = Server::start("issuer", HERE, grant);
-    let order = Order { authorities: Some(stranger.authority.clone()), ..server.order("127.0.0.1", JUNE_2026) };
+    let order =
+        EstablishmentOrder { authorities: Some(stranger.authority.clone()), ..server.order("127.0.0.1", JUNE_2026) };
     let issuer = establish(&order).unwrap_err();
     // Its thread waits for a connection.
     drop(TcpStream::connect(("127.0.0.1", stranger.port)).unwrap());
@@ -130,7 +131,7 @@ fn answers_that_establish_nothing_are_refused_with_their_reason() {
 
 #[test]
 fn files_without_certificates_are_named() {
-    let order = |path: &str| Order {
+    let order = |path: &str| EstablishmentOrder {
         name: "a".to_owned(),
         host: "127.0.0.1".to_owned(),
         port: 1,
