@@ -355,9 +355,11 @@ impl Snapshot {
     }
 
     /// The largest possible error of [`reading_at`](Self::reading_at) at this counter reading although as many servers
-    /// are false as [`vote`](Self::vote) tolerates, in whatever way. Never less than the bound of the reading.
+    /// are false as [`vote`](Self::vote) tolerates, in whatever way. Never less than the bound of the reading; unknown
+    /// before the epoch, where there is no reading.
     pub fn strict_bound_at(&self, counter: Counter) -> Bound {
-        let Some([bound, per_tick, ..]) = self.strict else { return Bound::UNKNOWN };
+        let stated = self.strict.filter(|_| self.refuse_before_epoch(counter).is_ok());
+        let Some([bound, per_tick, ..]) = stated else { return Bound::UNKNOWN };
         let age = counter - Counter::from_raw(word!(self.words, COUNTER));
         Bound::of(grown(bound, per_tick, age))
     }

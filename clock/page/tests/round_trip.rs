@@ -126,6 +126,15 @@ fn a_clock_with_one_server_has_one_bound() {
     assert_eq!(snapshot.strict_reading_at(REFERENCE + seconds(7)), Ok(reading));
 }
 
+#[test]
+fn before_the_epoch_there_is_neither_a_reading_nor_a_bound() {
+    let snapshot = snapshot(&publication());
+    let before = snapshot.epoch_begin() - Ticks::from_raw(1);
+    assert_eq!(snapshot.reading_at(before), Err(ReadError::BeforeEpoch));
+    assert_eq!(snapshot.strict_bound_at(before), Bound::UNKNOWN);
+    assert!(snapshot.strict_bound_at(snapshot.epoch_begin()) < Bound::UNKNOWN);
+}
+
 /// An earlier version left the words about the vote as they were: 0.
 #[test]
 fn a_page_of_an_earlier_version_has_no_strict_bound() {
