@@ -76,10 +76,15 @@ impl Corrections {
     pub(super) fn between(&self, from: ClockStamp, to: ClockStamp) -> (i64, i64) {
         let raw = to.clock_ps.saturating_sub(from.clock_ps);
         if from.host == to.host {
-            // The same clock: only its rate can be wrong. What it puts first was first.
+            // The same clock: only its rate and its tick can be wrong, never its order. Within one tick the order is
+            // the one in which the host took the stamps: a switch comes after what its host sent at the same reading.
             let slack = up(self.drifts[from.host] * raw.unsigned_abs() as f64).saturating_add(self.ticks_ps[from.host]);
             let (least, most) = (raw.saturating_sub(slack), raw.saturating_add(slack));
-            return (if raw > 0 { least.max(0) } else { least }, if raw < 0 { most.min(0) } else { most });
+            return match raw.signum() {
+                0 => (0, most),
+                1 => (least.max(1), most),
+                _ => (least, most.min(-1)),
+            };
         }
         let epoch = epoch_of(self.first_ps, self.epoch_ps, from.clock_ps).min(self.epochs.len() - 1);
         let middle = middle(self.first_ps, self.epoch_ps, epoch);
