@@ -174,7 +174,7 @@ fn without_descriptors_left_the_daemon_rests() {
     let scratch = Scratch::new("descriptors");
     let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU));
     let config = scratch.daemon_section("counter = \"tsc\"") + &server_section(server.address, "");
-    let daemon = Daemon::start_after(&scratch, &config, "ulimit -n 16");
+    let daemon = Daemon::start_after(&scratch, &config, "ulimit -n 20");
     daemon.wait_for("an estimate", |status| status.clock.is_some());
     let visitors: Vec<_> = (0..40).map(|_| UnixStream::connect(scratch.path().join("control")).unwrap()).collect();
     std::thread::sleep(Duration::from_millis(300));

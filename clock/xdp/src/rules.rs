@@ -21,7 +21,7 @@ pub enum Verdict {
 pub struct NetworkRule {
     /// An address of the network.
     pub address: IpAddr,
-    /// The length of its prefix [bits]: at most 32 or 128.
+    /// The length of its prefix in bits: at most 32 or 128.
     pub prefix: u8,
     /// What becomes of its requests.
     pub verdict: Verdict,

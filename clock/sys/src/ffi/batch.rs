@@ -57,7 +57,8 @@ pub(crate) fn receive_batch<const ROOM: usize>(
         header.msg_control = control.0.as_mut_ptr().cast();
         header.msg_controllen = control.0.len() as _;
     }
-    let (count, flags) = (BATCH as libc::c_uint, libc::MSG_WAITFORONE);
+    // The flags are signed in one C library and unsigned in another.
+    let (count, flags) = (BATCH as libc::c_uint, libc::MSG_WAITFORONE as _);
     // SAFETY: every pointer in the headers points to memory of the stated size that outlives the call and that nothing
     // else uses; there are `count` headers.
     let received = unsafe { libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count, flags, core::ptr::null_mut()) };
@@ -69,7 +70,7 @@ pub(crate) fn receive_batch<const ROOM: usize>(
         *taken = Taken {
             length: header.msg_len as usize,
             flags: header.msg_hdr.msg_flags,
-            control_length: header.msg_hdr.msg_controllen,
+            control_length: header.msg_hdr.msg_controllen as _,
         };
     }
     Ok(received)
@@ -103,7 +104,7 @@ pub(crate) fn send_batch<const ROOM: usize>(
         }
         count += 1;
     }
-    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    let flags = (libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) as _;
     // SAFETY: every pointer in the first `count` headers points to memory of the stated size that outlives the call;
     // sendmmsg reads from it alone, and writes to the headers.
     let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count, flags) };

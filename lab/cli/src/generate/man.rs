@@ -121,7 +121,7 @@ mod tests {
 
     /// The pages of `ffclock`.
     fn is_of_product(file: &str) -> bool {
-        file.starts_with("ffclock") && !file.starts_with("ffclock-lab") && !file.starts_with("ffclockd")
+        file.ends_with(".1") && !file.starts_with("ffclock-lab")
     }
 
     #[test]
