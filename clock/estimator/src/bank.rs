@@ -132,8 +132,32 @@ pub struct BankExchange {
     pub evident: Evident,
     /// Rare packets hold the floors of its server.
     pub holds_floors: bool,
-    /// The variance that the server's time has gained against that of the others since its exchange before, us^2.
-    pub departure: f64,
+    /// How its server's floors have moved since its exchange before, beyond what every floor does.
+    pub walk: FloorWalk,
+}
+
+/// A walk of both floors of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct FloorWalk {
+    /// The variance that each floor gains before an exchange, us^2.
+    pub variance: f64,
+    /// The correlation of the two: -1 where the server's time moves, 0 where its path does.
+    pub correlation: f64,
+}
+
+impl FloorWalk {
+    /// None.
+    pub const NONE: FloorWalk = FloorWalk::of_path(0.0);
+
+    /// The server's time moves: one floor gains what the other loses.
+    pub const fn of_time(variance: f64) -> Self {
+        FloorWalk { variance, correlation: -1.0 }
+    }
+
+    /// The path moves, each way on its own.
+    pub const fn of_path(variance: f64) -> Self {
+        FloorWalk { variance, correlation: 0.0 }
+    }
 }
 
 /// The best member's predictive densities of the queueing of the two packets of an exchange, and the packets'
@@ -227,8 +251,8 @@ impl Bank {
                 for other in 0..set.servers {
                     group.loosen_floors(other, interval, if other == server { floor_noise } else { 0.0 });
                 }
-                if exchange.departure > 0.0 {
-                    group.part_floors(server, exchange.departure);
+                if exchange.walk.variance > 0.0 {
+                    group.walk_floors(server, exchange.walk);
                 }
             }
         }

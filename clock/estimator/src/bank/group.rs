@@ -6,6 +6,7 @@
 //! assumed-density filtering (P. Maybeck, Stochastic Models, Estimation, and Control 2, 1982; T. Minka, thesis, MIT,
 //! 2001). F, Q and H are those of docs/algorithm/learned.md.
 
+use super::FloorWalk;
 use super::covariance::Covariance;
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
@@ -347,12 +348,13 @@ impl Group {
         }
     }
 
-    /// The time of a server moves against theta: its floors gain `variance` in opposite directions, us^2.
-    pub fn part_floors(&mut self, server: usize, variance: f64) {
-        let [forward, backward] = floors_of(server);
-        for (row, a) in [(forward, 1.0), (backward, -1.0)] {
-            for (column, b) in [(forward, 1.0), (backward, -1.0)] {
-                self.p[row][column] += Lanes::all(a * b * variance);
+    /// The floors of a server walk.
+    pub fn walk_floors(&mut self, server: usize, FloorWalk { variance, correlation }: FloorWalk) {
+        let floors = floors_of(server);
+        for row in floors {
+            for column in floors {
+                let part = if row == column { 1.0 } else { correlation };
+                self.p[row][column] += Lanes::all(part * variance);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! What is believed to have happened between two exchanges in place of what the filter assumed.
 
-use super::BankExchange;
 use super::group::{Evident, Group, RATE, THETA, floor_of, floors_of};
 use super::lanes::Lanes;
+use super::{BankExchange, FloorWalk};
 use ffclock_units::Direction;
 
 /// A floor that moved.
@@ -46,8 +46,8 @@ pub struct Departure {
     pub server: usize,
     /// How many of the last exchanges came after it.
     pub since: usize,
-    /// The variance that the server's time gains before each of its exchanges from then on, us^2.
-    pub variance: f64,
+    /// What its floors do before each of its exchanges from then on.
+    pub walk: FloorWalk,
 }
 
 impl Revision {
@@ -63,10 +63,11 @@ impl Revision {
     /// An exchange after it, as it has to be taken. `evident` is what one with a server that left is evidence for.
     pub fn retake(&self, exchange: &BankExchange, evident: Evident) -> BankExchange {
         match self {
-            Revision::Departure(Departure { server, variance, .. })
+            Revision::Departure(Departure { server, walk, .. })
                 if *server == exchange.server && exchange.evident != Evident::Joins =>
             {
-                BankExchange { evident, departure: exchange.departure.max(*variance), ..*exchange }
+                let variance = exchange.walk.variance.max(walk.variance);
+                BankExchange { evident, walk: FloorWalk { variance, ..*walk }, ..*exchange }
             }
             _ => *exchange,
         }

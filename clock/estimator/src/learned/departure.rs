@@ -8,9 +8,9 @@
 
 use super::Filter;
 use super::recent::Filtering;
-use crate::bank::FloorBlend;
 use crate::bank::group::Evident;
 use crate::bank::revision::{Change, Departure, Revision};
+use crate::bank::{FloorBlend, FloorWalk};
 use crate::tuning::ensemble::{
     DEPARTURE_GAIN, DEPARTURE_OVER_PATH, DEPARTURE_WITNESSES, EARLY, LEAST_SYSTEMATIC, NO_LONGER_SUSPECT,
 };
@@ -46,7 +46,7 @@ impl Filter {
         let Some(early) = self.early_packet(server) else { return false };
         if self.paths[server].has_departed() {
             // It is away already, so that this moves no clock.
-            let departure = Departure { server, since: 1, variance: early.by * early.by };
+            let departure = Departure { server, since: 1, walk: FloorWalk::of_time(early.by * early.by) };
             self.revise(server, &Revision::Departure(departure));
             return true;
         }
@@ -77,12 +77,12 @@ impl Filter {
         let mut found: Option<Suspicion> = None;
         for count in [DEPARTURE_WITNESSES, 2 * DEPARTURE_WITNESSES, self.recent.depth()] {
             let Some(since) = self.recent.since(server, count) else { break };
-            let tried = self.tried(Departure { server, since, variance: by * by });
+            let tried = self.tried(Departure { server, since, walk: FloorWalk::of_time(by * by) });
             found = likelier(found, tried.filter(|tried| tried.score - without > DEPARTURE_GAIN));
         }
         let found = found?;
         let since = found.departure.since;
-        let is_path = self.score_of_path(early, since) - found.score > DEPARTURE_OVER_PATH;
+        let is_path = found.score - self.score_of_path(early, since) < DEPARTURE_OVER_PATH;
         let is_rate = self.score_of_rate(early, since) - found.score > DECISIVE;
         if is_path || is_rate {
             return None;
@@ -135,10 +135,14 @@ impl Filter {
         speaks(server) && 2 * others > self.believed
     }
 
-    /// The score with the floor of the early packet's way lower by as much.
+    /// The best score with the path in place of the server's time: the early packet's way became shorter, then or just
+    /// now; or both ways are restless, as they are on a host that other work disturbs.
     fn score_of_path(&mut self, early: EarlyPacket, since: usize) -> f64 {
         let EarlyPacket { server, way, by } = early;
-        self.score(since, Revision::Floor(Change { server, way, since, shift: -by, variance: by * by }))
+        let shorter = |since| Revision::Floor(Change { server, way, since, shift: -by, variance: by * by });
+        let restless = Revision::Departure(Departure { server, since, walk: FloorWalk::of_path(by * by) });
+        let scores = [(since, shorter(since)), (1, shorter(1)), (since, restless)];
+        scores.into_iter().map(|(since, revision)| self.score(since, revision)).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// The score with a burst of noise in the counter's rate that makes up for the early packet.

@@ -68,7 +68,7 @@ mod tests {
     use crate::bank::density::{Components, Mixture};
     use crate::bank::group::{Begin, Evident};
     use crate::bank::measurement::Measurement;
-    use crate::bank::{Bank, BankExchange, ModelSet, Prediction, model};
+    use crate::bank::{Bank, BankExchange, FloorWalk, ModelSet, Prediction, model};
     use crate::learned::recent::Observation;
     use crate::tuning::bank::STEEP;
 
@@ -103,7 +103,7 @@ mod tests {
                 measurements,
                 evident: Evident::All,
                 holds_floors: false,
-                departure: 0.0,
+                walk: FloorWalk::NONE,
             };
             recent.save(&bank);
             recent.push(Observation { exchange, predictions: [prediction; 2], step: 0.0 });

@@ -232,7 +232,7 @@ mod tests {
     use crate::bank::group::{Begin, Evident};
     use crate::bank::measurement::Measurement;
     use crate::bank::model;
-    use crate::bank::{BankExchange, ModelSet, Prediction};
+    use crate::bank::{BankExchange, FloorWalk, ModelSet, Prediction};
     use crate::tuning::bank::SHAPES;
     use alloc::vec::Vec;
 
@@ -305,7 +305,7 @@ mod tests {
             measurements,
             evident: Evident::All,
             holds_floors: false,
-            departure: 0.0,
+            walk: FloorWalk::NONE,
         }
     }
 

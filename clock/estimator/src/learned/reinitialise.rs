@@ -222,10 +222,10 @@ impl Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bank::BankExchange;
     use crate::bank::grid::Cavity;
     use crate::bank::group::Evident;
     use crate::bank::measurement::Measurement;
+    use crate::bank::{BankExchange, FloorWalk};
 
     const RATE: f64 = 40.0;
     const THETA: f64 = 7.0;
@@ -250,7 +250,14 @@ mod tests {
     }
 
     fn exchange(interval: f64, measurements: [Measurement; 2]) -> BankExchange {
-        BankExchange { server: 0, interval, measurements, evident: Evident::All, holds_floors: false, departure: 0.0 }
+        BankExchange {
+            server: 0,
+            interval,
+            measurements,
+            evident: Evident::All,
+            holds_floors: false,
+            walk: FloorWalk::NONE,
+        }
     }
 
     fn rarely(observation: Observation) -> Observation {

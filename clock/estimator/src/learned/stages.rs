@@ -12,7 +12,7 @@ use crate::bank::group::{Begin, Evident, THETA, floors_of};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::{Measurement, measurements};
 use crate::bank::revision::{Change, Revision};
-use crate::bank::{BankExchange, Family};
+use crate::bank::{BankExchange, Family, FloorWalk};
 use crate::frame::{Frame, Point};
 use crate::guard::Entry;
 use crate::tuning::learned::{
@@ -70,7 +70,7 @@ impl Filter {
             measurements,
             evident,
             holds_floors: self.paths[input.server].learning.holds_floors(),
-            departure: 0.0,
+            walk: FloorWalk::NONE,
         }
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::bank::FloorWalk;
 use crate::bank::group::Evident;
 use alloc::vec::Vec;
 
@@ -42,7 +43,7 @@ fn start(servers: usize, rate: f64, queueing: &[[f64; 2]]) -> Start {
                 measurements,
                 evident: Evident::All,
                 holds_floors: false,
-                departure: 0.0,
+                walk: FloorWalk::NONE,
             });
         }
     }
@@ -141,7 +142,7 @@ fn where_the_frame_went_does_not_matter() {
                 measurements,
                 evident: Evident::All,
                 holds_floors: false,
-                departure: 0.0,
+                walk: FloorWalk::NONE,
             });
         }
         moved.note_step(7.0);
@@ -171,7 +172,7 @@ fn a_second_server_makes_the_rate_better_known() {
                 measurements,
                 evident: Evident::All,
                 holds_floors: false,
-                departure: 0.0,
+                walk: FloorWalk::NONE,
             });
         }
     }
@@ -204,7 +205,7 @@ fn a_start_is_over_after_its_exchanges_or_when_an_oscillator_may_have_wandered()
         measurements,
         evident: Evident::All,
         holds_floors: false,
-        departure: 0.0,
+        walk: FloorWalk::NONE,
     });
     assert!(rare.belief().is_none());
 }
