@@ -5,11 +5,17 @@ use crate::{NetworkAddress, PortIdentity, PtpRejection, UnicastService, UnicastT
 use alloc::vec::Vec;
 use ffclock_units::{Moment, Mono, Span};
 
+/// Who asks for messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Client {
+    pub(super) address: NetworkAddress,
+    pub(super) port: PortIdentity,
+}
+
 /// Messages of one kind for one client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientGrant {
-    pub(super) address: NetworkAddress,
-    port: PortIdentity,
+    pub(super) client: Client,
     pub(super) service: UnicastService,
     pub(super) log_interval: i8,
     until: Moment<Mono>,
@@ -35,25 +41,25 @@ impl Clients {
     /// All places are taken.
     pub(super) fn grant(
         &mut self,
-        (address, port): (NetworkAddress, PortIdentity),
+        client: Client,
         (service, terms): (UnicastService, UnicastTerms),
         now: Moment<Mono>,
     ) -> Result<(), PtpRejection> {
         let (until, log_interval) = (now + Span::from_secs(i64::from(terms.seconds)), terms.log_interval);
-        if let Some(known) = self.find(address, service) {
-            (known.port, known.until, known.log_interval) = (port, until, log_interval);
+        if let Some(known) = self.find(client.address, service) {
+            (known.client, known.until, known.log_interval) = (client, until, log_interval);
             return Ok(());
         }
         if self.grants.len() >= self.capacity {
             return Err(PtpRejection::TooManyClients);
         }
-        self.grants.push(ClientGrant { address, port, service, log_interval, until, due: now, sequence: 0 });
+        self.grants.push(ClientGrant { client, service, log_interval, until, due: now, sequence: 0 });
         Ok(())
     }
 
     /// Ends a grant.
     pub(super) fn cancel(&mut self, address: NetworkAddress, service: UnicastService) {
-        self.grants.retain(|grant| grant.address != address || grant.service != service);
+        self.grants.retain(|grant| grant.client.address != address || grant.service != service);
     }
 
     /// Ends all grants.
@@ -63,7 +69,7 @@ impl Clients {
 
     /// The grant of a client; that of Delay_Resp answers requests and is never due.
     pub(super) fn find(&mut self, address: NetworkAddress, service: UnicastService) -> Option<&mut ClientGrant> {
-        self.grants.iter_mut().find(|grant| grant.address == address && grant.service == service)
+        self.grants.iter_mut().find(|grant| grant.client.address == address && grant.service == service)
     }
 
     /// Ends what has run out.
