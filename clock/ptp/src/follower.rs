@@ -106,6 +106,9 @@ impl Follower {
         let negotiation = self.negotiation.as_mut();
         let words = negotiation.map(|negotiation| negotiation.handle_timeout(now, |event| events.push(event)));
         self.signal(&words.unwrap_or_default());
+        if !self.may_ask() {
+            self.requests.stop();
+        }
         debug_assert!(self.poll_timeout().is_none_or(|next| next > now), "all that was due is done");
     }
 
@@ -238,6 +241,13 @@ impl Follower {
                 negotiation.drop_service(service);
             }
         }
+    }
+
+    /// Whether the master answers Delay_Req: over unicast only where it was granted.
+    fn may_ask(&self) -> bool {
+        let is_end_to_end = self.config.mechanism == DelayMechanism::EndToEnd;
+        let negotiation = self.negotiation.as_ref();
+        is_end_to_end && negotiation.is_none_or(|negotiation| negotiation.is_granted(UnicastService::DelayResp))
     }
 
     fn do_due(&mut self, due: Due, mechanism: DelayMechanism) {

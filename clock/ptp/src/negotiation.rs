@@ -15,6 +15,7 @@ struct ServiceState {
     /// When to ask; `None` while the messages are not wanted.
     due: Option<Moment<Mono>>,
     is_waiting: bool,
+    is_granted: bool,
     unanswered: u32,
 }
 
@@ -29,7 +30,7 @@ impl Negotiation {
     pub(crate) fn new(log_intervals: [i8; 3], seconds: u32) -> Self {
         let state = |log_interval| {
             let terms = UnicastTerms { log_interval, seconds };
-            ServiceState { terms, due: None, is_waiting: false, unanswered: 0 }
+            ServiceState { terms, due: None, is_waiting: false, is_granted: false, unanswered: 0 }
         };
         Negotiation { services: log_intervals.map(state) }
     }
@@ -42,7 +43,12 @@ impl Negotiation {
     /// These messages are wanted no longer.
     pub(crate) fn drop_service(&mut self, service: UnicastService) {
         let state = &mut self.services[service.index()];
-        (state.due, state.is_waiting) = (None, false);
+        (state.due, state.is_waiting, state.is_granted) = (None, false, false);
+    }
+
+    /// Whether these messages were granted, and not cancelled since.
+    pub(crate) const fn is_granted(&self, service: UnicastService) -> bool {
+        self.services[service.index()].is_granted
     }
 
     /// What to ask for now; what was not answered is reported.
@@ -54,6 +60,8 @@ impl Negotiation {
             }
             if state.is_waiting {
                 state.unanswered = (state.unanswered + 1).min(SLOWEST);
+                // By now the grant that was to be renewed has run out.
+                state.is_granted &= state.unanswered < SLOWEST;
                 report(PtpEvent::Unanswered(service));
             }
             state.is_waiting = true;
@@ -83,7 +91,7 @@ impl Negotiation {
                 if !state.is_waiting {
                     return Err(PtpRejection::NotAsked);
                 }
-                (state.is_waiting, state.unanswered) = (false, 0);
+                (state.is_waiting, state.is_granted, state.unanswered) = (false, terms.seconds > 0, 0);
                 if terms.seconds == 0 {
                     state.due = Some(now + REFUSED_PAUSE);
                     return Ok((None, Some(PtpEvent::Denied(service))));
@@ -96,7 +104,7 @@ impl Negotiation {
             UnicastWord::Cancel(service) => {
                 let state = &mut self.services[service.index()];
                 if state.due.is_some() {
-                    (state.due, state.is_waiting) = (Some(now + REFUSED_PAUSE), false);
+                    (state.due, state.is_waiting, state.is_granted) = (Some(now + REFUSED_PAUSE), false, false);
                 }
                 Ok((Some(UnicastWord::AcknowledgeCancel(service)), Some(PtpEvent::Cancelled(service))))
             }

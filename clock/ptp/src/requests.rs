@@ -54,7 +54,18 @@ impl DelayRequests {
 
     /// There is another master, or none.
     pub(crate) fn restart(&mut self, interval: Span) {
-        (self.open, self.due, self.is_chosen, self.interval) = (None, None, false, interval);
+        self.stop();
+        self.interval = interval;
+    }
+
+    /// Asks no more until it begins again.
+    pub(crate) const fn stop(&mut self) {
+        (self.open, self.due, self.is_chosen) = (None, None, false);
+    }
+
+    /// The master allows a request in each such interval.
+    pub(crate) const fn set_interval(&mut self, interval: Span) {
+        self.interval = interval;
     }
 
     /// A Sync has come, so the requests begin if they have not yet; not all clocks' at once.

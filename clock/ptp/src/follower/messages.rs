@@ -5,11 +5,11 @@ use crate::foreign::interval_of;
 use crate::message::LOG_INTERVAL_NONE;
 use crate::requests::AnsweredDelay;
 use crate::syncs::MatchedSync;
-use crate::tlv::{Tlvs, UnicastWord};
+use crate::tlv::{Tlvs, UnicastService, UnicastWord};
 use crate::transmit::TicketKind;
 use crate::{
-    Announcement, ArbitraryTimescale, Audience, DelayMechanism, LinkDelay, Master, PERIOD_TOLERANCE, PortIdentity,
-    PtpBody, PtpEvent, PtpFlags, PtpMessage, PtpObservation, PtpRejection, PtpTimestamp, PtpTransmit,
+    Announcement, ArbitraryTimescale, Audience, LinkDelay, Master, PERIOD_TOLERANCE, PortIdentity, PtpBody, PtpEvent,
+    PtpFlags, PtpMessage, PtpObservation, PtpRejection, PtpTimestamp, PtpTransmit,
 };
 use ffclock_units::{Direction, Moment, Mono, Server, Span, Stamp, Tai};
 
@@ -119,7 +119,7 @@ impl Follower {
     fn take_sync(&mut self, matched: Option<MatchedSync>, now: Moment<Mono>) -> Result<(), PtpRejection> {
         let Some(MatchedSync { origin, corrections: [one, more], received }) = matched else { return Ok(()) };
         // The master is there, whatever its Sync is worth.
-        if self.config.mechanism == DelayMechanism::EndToEnd {
+        if self.may_ask() {
             self.requests.begin(now);
         }
         let held = self.believed(one)? + self.believed(more)?;
@@ -227,10 +227,16 @@ impl Follower {
             match negotiation.hear(word, now) {
                 Err(reason) => self.events.reject(reason),
                 Ok((answer, event)) => {
+                    if let Some(PtpEvent::Granted(UnicastService::DelayResp, terms)) = event {
+                        self.requests.set_interval(interval_of(terms.log_interval));
+                    }
                     event.into_iter().for_each(|event| self.events.push(event));
                     self.signal(answer.as_slice());
                 }
             }
+        }
+        if !self.may_ask() {
+            self.requests.stop();
         }
         Ok(())
     }

@@ -62,7 +62,7 @@ impl Grandmaster {
         if !self.is_serving() {
             return Err(PtpRejection::NotForUs);
         }
-        let is_unicast = request.flags.has(PtpFlags::UNICAST);
+        let is_unicast = request.flags.has(PtpFlags::UNICAST) || self.config.group == GroupService::UnicastOnly;
         let is_granted = self.clients.find(from, UnicastService::DelayResp).is_some();
         if !is_granted && self.config.group == GroupService::UnicastOnly {
             return Err(PtpRejection::NotAsked);
