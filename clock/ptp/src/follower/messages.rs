@@ -107,7 +107,8 @@ impl Follower {
         now: Moment<Mono>,
     ) -> Result<(), PtpRejection> {
         self.check_announcement((message, &announcement), tlvs)?;
-        let says_interval = message.log_interval != LOG_INTERVAL_NONE;
+        // Over unicast they come as often as was asked for, whatever ptp4l writes into them.
+        let says_interval = message.log_interval != LOG_INTERVAL_NONE && self.negotiation.is_none();
         let log = if says_interval { message.log_interval } else { self.config.log_announce_interval };
         let master = Master { port: message.source, announcement };
         let followed = self.followed.map(|master| master.port);

@@ -3,7 +3,7 @@
 use crate::{
     Announcement, ClockAccuracy, ClockClass, ClockIdentity, ClockQuality, PtpFlags, ScaledVariance, TimeSource,
 };
-use ffclock_units::{Bound, LeapTable, Status, TaiReading};
+use ffclock_units::{Bound, LeapTable, Span, Status, TaiReading};
 
 /// A leap second is announced for so long before it [s]: the last day before the change.
 const LEAP_ANNOUNCED: i64 = 86_400;
@@ -23,11 +23,11 @@ pub struct GrandmasterLimits {
 }
 
 impl Default for GrandmasterLimits {
-    /// 100 us and 1 ms: what NTP servers in the same building give, and a day of holdover after it.
+    /// 100 us and 1 ms, time from NTP; what followers may expect of a class is for the operator to say.
     fn default() -> Self {
         GrandmasterLimits {
-            locked_max: Bound::of(ffclock_units::Span::from_micros(100)),
-            holdover_max: Bound::of(ffclock_units::Span::from_millis(1)),
+            locked_max: Bound::of(Span::from_micros(100)),
+            holdover_max: Bound::of(Span::from_millis(1)),
             degraded: ClockClass::DEGRADED_FOLLOWER,
             time_source: TimeSource::NTP,
         }
@@ -112,7 +112,7 @@ impl GrandmasterClaim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{LeapAnnouncement, Moment, Span, StandardUncertainty};
+    use ffclock_units::{LeapAnnouncement, Moment, StandardUncertainty};
 
     /// 2026-12-31 12:00:00 UTC.
     const NOON: i64 = 1_798_718_400;

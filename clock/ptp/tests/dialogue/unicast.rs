@@ -207,3 +207,19 @@ fn what_the_master_cancels_is_left() {
     assert_eq!(both_ways(&quiet).1, 0);
     assert!(both_ways(&pair.run(Span::from_secs(20))).1 > 5, "after a minute it asks again");
 }
+
+/// ptp4l grants the interval that was asked for, and states its own in the messages (seen with 3.1.1): a master that
+/// announces each 2 s is not lost because it says 0.5 s.
+#[test]
+fn what_was_granted_counts_and_not_what_a_message_says() {
+    let mut pair = Pair::unicast(60, 3);
+    let begin = pair.now;
+    for second in [0, 2, 4, 6] {
+        pair.now = begin + Span::from_secs(second);
+        pair.follower.handle_timeout(pair.now, 0);
+        let announced = crate::script::message(port(1), 1, PtpBody::Announce(announcement(port(1))));
+        let announced = PtpMessage { log_interval: -1, ..announced };
+        pair.follower.handle_message(announced.encode().as_slice(), stamp_at(pair.now), pair.now);
+    }
+    assert_eq!(pair.follower.master().map(|master| master.port), Some(port(1)));
+}
