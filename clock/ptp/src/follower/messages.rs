@@ -1,0 +1,244 @@
+//! What each kind of message does to a follower.
+
+use super::Follower;
+use crate::foreign::interval_of;
+use crate::message::LOG_INTERVAL_NONE;
+use crate::requests::AnsweredDelay;
+use crate::syncs::MatchedSync;
+use crate::tlv::{Tlvs, UnicastService, UnicastWord};
+use crate::transmit::TicketKind;
+use crate::{
+    Announcement, ArbitraryTimescale, Audience, LinkDelay, Master, PERIOD_TOLERANCE, PortIdentity, PtpBody, PtpEvent,
+    PtpFlags, PtpMessage, PtpObservation, PtpRejection, PtpTimestamp, PtpTransmit,
+};
+use ffclock_units::{Direction, Moment, Mono, Server, Span, Stamp, Tai};
+
+/// From here on an announcement is not believed to come from a tree (9.3.2.5).
+const STEPS_MAX: u16 = 255;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+impl Follower {
+    pub(super) fn take_in(&mut self, bytes: &[u8], received: Stamp, now: Moment<Mono>) -> Result<(), PtpRejection> {
+        let (message, tlvs) = PtpMessage::decode(bytes)?;
+        self.check_header(&message)?;
+        if let Some(broken) = tlvs.clone().find_map(Result::err) {
+            return Err(broken.into());
+        }
+        match message.body {
+            PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, now),
+            PtpBody::Sync(origin) => {
+                self.check_master(&message)?;
+                let matched = self.syncs.sync((&message, origin), received, now)?;
+                self.take_sync(matched, now)
+            }
+            PtpBody::FollowUp(origin) => {
+                self.check_master(&message)?;
+                let matched = self.syncs.follow_up((&message, origin), now)?;
+                self.take_sync(matched, now)
+            }
+            PtpBody::DelayResp(arrived, requester) => self.take_delay_resp((&message, arrived), requester),
+            PtpBody::PdelayReq(_) => self.answer_neighbour(&message, received),
+            PtpBody::PdelayResp(arrived, requester) => {
+                self.check_requester(requester)?;
+                let link = self.link.as_mut().ok_or(PtpRejection::NotForUs)?;
+                let delay = link.response((&message, arrived), received)?;
+                self.take_link_delay(delay)
+            }
+            PtpBody::PdelayRespFollowUp(left, requester) => {
+                self.check_requester(requester)?;
+                let link = self.link.as_mut().ok_or(PtpRejection::NotForUs)?;
+                let delay = link.follow_up(&message, left)?;
+                self.take_link_delay(delay)
+            }
+            PtpBody::Signaling(target) => self.take_signal(target, tlvs, now),
+            PtpBody::DelayReq(_) | PtpBody::Management => Err(PtpRejection::NotForUs),
+        }
+    }
+
+    fn check_header(&self, message: &PtpMessage) -> Result<(), PtpRejection> {
+        if message.sdo != 0 {
+            Err(PtpRejection::Profile)
+        } else if message.domain != self.config.domain {
+            Err(PtpRejection::Domain)
+        } else if message.source.clock == self.own.clock {
+            Err(PtpRejection::OwnMessage)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check_master(&self, message: &PtpMessage) -> Result<(), PtpRejection> {
+        if message.flags.has(PtpFlags::ALTERNATE_MASTER) {
+            return Err(PtpRejection::AlternateMaster);
+        }
+        let is_master = self.followed.is_some_and(|master| master.port == message.source);
+        if is_master { Ok(()) } else { Err(PtpRejection::NotMaster) }
+    }
+
+    fn check_requester(&self, requester: PortIdentity) -> Result<(), PtpRejection> {
+        if requester == self.own { Ok(()) } else { Err(PtpRejection::ResponseToOther) }
+    }
+
+    /// Which announcements count at all (9.3.2.5).
+    fn check_announcement(
+        &self,
+        (message, announcement): (&PtpMessage, &Announcement),
+        mut tlvs: Tlvs<'_>,
+    ) -> Result<(), PtpRejection> {
+        if message.flags.has(PtpFlags::ALTERNATE_MASTER) {
+            Err(PtpRejection::AlternateMaster)
+        } else if announcement.steps_removed >= STEPS_MAX {
+            Err(PtpRejection::StepsRemoved)
+        } else if announcement.grandmaster == self.own.clock {
+            Err(PtpRejection::OwnMessage)
+        } else if self.config.grandmaster.is_some_and(|only| only != announcement.grandmaster) {
+            Err(PtpRejection::NotAccepted)
+        } else if tlvs.any(|tlv| tlv.is_ok_and(|tlv| tlv.has_passed(self.own.clock))) {
+            Err(PtpRejection::PathLoop)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn take_announce(
+        &mut self,
+        (message, announcement): (&PtpMessage, Announcement),
+        tlvs: Tlvs<'_>,
+        now: Moment<Mono>,
+    ) -> Result<(), PtpRejection> {
+        self.check_announcement((message, &announcement), tlvs)?;
+        // Over unicast they come as often as was asked for, whatever ptp4l writes into them.
+        let says_interval = message.log_interval != LOG_INTERVAL_NONE && self.negotiation.is_none();
+        let log = if says_interval { message.log_interval } else { self.config.log_announce_interval };
+        let master = Master { port: message.source, announcement };
+        let followed = self.followed.map(|master| master.port);
+        self.masters.hear(master, (now, interval_of(log)), followed)?;
+        self.elect(now);
+        Ok(())
+    }
+
+    fn take_sync(&mut self, matched: Option<MatchedSync>, now: Moment<Mono>) -> Result<(), PtpRejection> {
+        let Some(MatchedSync { origin, corrections: [one, more], received }) = matched else { return Ok(()) };
+        // The master is there, whatever its Sync is worth.
+        if self.may_ask() {
+            self.requests.begin(now);
+        }
+        let held = self.believed(one)? + self.believed(more)?;
+        let theirs = self.time(origin)? + held;
+        self.check_offset(theirs);
+        let observation = PtpObservation { direction: Direction::Incoming, ours: received, theirs };
+        self.events.push(PtpEvent::Observation(observation));
+        Ok(())
+    }
+
+    fn take_delay_resp(
+        &mut self,
+        (message, arrived): (&PtpMessage, PtpTimestamp),
+        requester: PortIdentity,
+    ) -> Result<(), PtpRejection> {
+        self.check_requester(requester)?;
+        self.check_master(message)?;
+        let answered = self.requests.answer(message, arrived)?;
+        self.take_answered(answered);
+        Ok(())
+    }
+
+    pub(super) fn take_answered(&mut self, answered: Option<AnsweredDelay>) {
+        let Some(AnsweredDelay { sent, arrived, correction }) = answered else { return };
+        let theirs = self.believed(correction).and_then(|held| Ok(self.time(arrived)? - held));
+        let taken = theirs.map(|theirs| {
+            let observation = PtpObservation { direction: Direction::Outgoing, ours: sent, theirs };
+            self.events.push(PtpEvent::Observation(observation));
+        });
+        self.report(taken);
+    }
+
+    /// A time of the master on our scale.
+    fn time(&self, timestamp: PtpTimestamp) -> Result<Moment<Tai>, PtpRejection> {
+        let Some(Master { announcement, .. }) = self.followed else { return Err(PtpRejection::NotMaster) };
+        if announcement.flags.has(PtpFlags::UNCERTAIN) {
+            return Err(PtpRejection::Uncertain);
+        }
+        let stamp = timestamp.since_origin().filter(|_| timestamp != PtpTimestamp::ZERO);
+        let since_origin = stamp.ok_or(PtpRejection::Timestamp)?;
+        if announcement.is_tai() {
+            return Ok(Moment::from_origin(since_origin));
+        }
+        if self.config.arbitrary == ArbitraryTimescale::Refuse {
+            return Err(PtpRejection::ArbitraryTimescale);
+        }
+        let utc = Moment::<Server>::from_origin(since_origin);
+        let is_leap_day = announcement.flags.0 & (PtpFlags::LEAP_59.0 | PtpFlags::LEAP_61.0) != 0
+            || self
+                .leaps
+                .announced()
+                .is_some_and(|leap| (leap.utc_second - utc.whole_seconds()).abs() < SECONDS_PER_DAY);
+        let second = utc.whole_seconds().rem_euclid(SECONDS_PER_DAY);
+        if is_leap_day && !(2..SECONDS_PER_DAY - 2).contains(&second) {
+            return Err(PtpRejection::NearLeap);
+        }
+        Ok(self.leaps.tai_from_server(utc))
+    }
+
+    /// Compares the master's TAI - UTC with ours, once for each master.
+    fn check_offset(&mut self, time: Moment<Tai>) {
+        let Some(Master { announcement, .. }) = self.followed else { return };
+        let says_offset = announcement.is_tai() && announcement.flags.has(PtpFlags::UTC_OFFSET_VALID);
+        if self.is_offset_checked || !says_offset {
+            return;
+        }
+        self.is_offset_checked = true;
+        let ours = time.whole_seconds() - self.leaps.utc_from_tai(time).whole_seconds();
+        if i64::from(announcement.utc_offset) != ours {
+            self.events.push(PtpEvent::UtcOffsetDiffers(announcement.utc_offset, ours));
+        }
+    }
+
+    fn answer_neighbour(&mut self, request: &PtpMessage, received: Stamp) -> Result<(), PtpRejection> {
+        if self.link.is_none() {
+            return Err(PtpRejection::NotForUs);
+        }
+        let (number, response) = self.responder.answer(request, received, self.own);
+        let ticket = TicketKind::LinkResponse(number);
+        self.outbox.push(PtpTransmit::event(&response, Audience::Neighbour, ticket));
+        Ok(())
+    }
+
+    pub(super) fn take_link_delay(&mut self, delay: Option<LinkDelay>) -> Result<(), PtpRejection> {
+        let Some(delay) = delay else { return Ok(()) };
+        if !delay.received.counter.is_after(delay.sent.counter) {
+            return Err(PtpRejection::StampsReversed);
+        }
+        let trip = self.config.period * (delay.received.counter - delay.sent.counter);
+        let width = self.config.period * (delay.received.width.abs() + delay.sent.width.abs());
+        let tolerance = Span::from_units(trip.units() / PERIOD_TOLERANCE) + width;
+        if trip + tolerance < delay.turnaround {
+            return Err(PtpRejection::NegativeDelay);
+        }
+        self.events.push(PtpEvent::LinkDelay(delay));
+        Ok(())
+    }
+
+    fn take_signal(&mut self, target: PortIdentity, tlvs: Tlvs<'_>, now: Moment<Mono>) -> Result<(), PtpRejection> {
+        if self.negotiation.is_none() || (target != self.own && target != PortIdentity::ANY) {
+            return Err(PtpRejection::NotForUs);
+        }
+        for word in tlvs.flatten().filter_map(|tlv| UnicastWord::read(&tlv)) {
+            let Some(negotiation) = self.negotiation.as_mut() else { continue };
+            match negotiation.hear(word, now) {
+                Err(reason) => self.events.reject(reason),
+                Ok((answer, event)) => {
+                    if let Some(PtpEvent::Granted(UnicastService::DelayResp, terms)) = event {
+                        self.requests.set_interval(interval_of(terms.log_interval));
+                    }
+                    event.into_iter().for_each(|event| self.events.push(event));
+                    self.signal(answer.as_slice());
+                }
+            }
+        }
+        if !self.may_ask() {
+            self.requests.stop();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! The masters that are heard, in a table of fixed size (IEEE 1588-2019, 9.3.2.4), and the best of them.
+
+use crate::{Master, PortIdentity, PtpRejection};
+use alloc::vec::Vec;
+use ffclock_units::{Moment, Mono, Span};
+
+/// Announce messages within this number of their intervals qualify a master (FOREIGN_MASTER_TIME_WINDOW, 9.3.2.4.4):
+/// two of them.
+const WINDOW_INTERVALS: i64 = 4;
+
+/// One master.
+#[derive(Clone, Copy, Debug)]
+struct ForeignMaster {
+    master: Master,
+    interval: Span,
+    last: Moment<Mono>,
+    is_qualified: bool,
+}
+
+/// The table. A flood of senders pushes out those that were heard once, longest ago; a master that has qualified is
+/// pushed out only by a better one, and the one that is followed never.
+#[derive(Debug)]
+pub(crate) struct ForeignMasters {
+    table: Vec<ForeignMaster>,
+    /// Intervals without an Announce message after which a master is gone.
+    timeout: i64,
+}
+
+impl ForeignMasters {
+    /// The standard asks for five at least (9.3.2.4.5).
+    pub(crate) const CAPACITY: usize = 16;
+
+    pub(crate) fn new(timeout: u32) -> Self {
+        ForeignMasters { table: Vec::with_capacity(Self::CAPACITY), timeout: i64::from(timeout) }
+    }
+
+    /// Takes what was announced at `now`, with `interval` to the next message.
+    ///
+    /// # Errors
+    /// The table is full, and `followed` or a better master has every place.
+    pub(crate) fn hear(
+        &mut self,
+        master: Master,
+        (now, interval): (Moment<Mono>, Span),
+        followed: Option<PortIdentity>,
+    ) -> Result<(), PtpRejection> {
+        let Some(known) = self.table.iter_mut().find(|known| known.master.port == master.port) else {
+            return self.admit(ForeignMaster { master, interval, last: now, is_qualified: false }, followed);
+        };
+        let window = times(interval.max(known.interval), WINDOW_INTERVALS);
+        known.is_qualified |= now - known.last <= window;
+        (known.master, known.interval, known.last) = (master, interval, now);
+        Ok(())
+    }
+
+    fn admit(&mut self, newcomer: ForeignMaster, followed: Option<PortIdentity>) -> Result<(), PtpRejection> {
+        if self.table.len() < Self::CAPACITY {
+            self.table.push(newcomer);
+            return Ok(());
+        }
+        let stalest = self.table.iter_mut().filter(|known| !known.is_qualified).min_by_key(|known| known.last);
+        if let Some(place) = stalest {
+            *place = newcomer;
+            return Ok(());
+        }
+        let others = self.table.iter_mut().filter(|known| Some(known.master.port) != followed);
+        let worst = others.max_by(|one, other| better(&one.master, &other.master));
+        match worst.filter(|worst| better(&newcomer.master, &worst.master).is_lt()) {
+            Some(place) => {
+                *place = newcomer;
+                Ok(())
+            }
+            None => Err(PtpRejection::TooManyMasters),
+        }
+    }
+
+    /// Forgets the masters that have been silent for too long. Whether `followed` is one of them.
+    pub(crate) fn expire(&mut self, now: Moment<Mono>, followed: Option<PortIdentity>) -> bool {
+        let timeout = self.timeout;
+        let is_gone = |known: &ForeignMaster| known.end(timeout) <= now;
+        let lost = self.table.iter().any(|known| is_gone(known) && Some(known.master.port) == followed);
+        self.table.retain(|known| !is_gone(known));
+        lost
+    }
+
+    /// When the next master will have been silent for too long.
+    pub(crate) fn deadline(&self) -> Option<Moment<Mono>> {
+        self.table.iter().map(|known| known.end(self.timeout)).min()
+    }
+
+    /// The best of those that have qualified.
+    pub(crate) fn best(&self) -> Option<Master> {
+        let qualified = self.table.iter().filter(|known| known.is_qualified).map(|known| known.master);
+        qualified.min_by(better)
+    }
+}
+
+impl ForeignMaster {
+    fn end(&self, timeout: i64) -> Moment<Mono> {
+        self.last + times(self.interval, timeout)
+    }
+}
+
+/// `Less` if the first is better.
+pub(crate) fn better(one: &Master, other: &Master) -> core::cmp::Ordering {
+    one.announcement.compare(one.port, (&other.announcement, other.port))
+}
+
+/// `interval` a few times over.
+pub(crate) const fn times(interval: Span, count: i64) -> Span {
+    Span::from_units(interval.units().saturating_mul(count as i128))
+}
+
+/// 2^`log` seconds, within 2^-7 s and 2^6 s: what the profiles use, and no flood nor standstill by a wild number.
+pub(crate) fn interval_of(log: i8) -> Span {
+    let log = log.clamp(-7, 6);
+    Span::from_units(1 << (64 + i32::from(log)))
+}

@@ -1,0 +1,273 @@
+//! A clock that others follow.
+
+mod answers;
+mod claim;
+mod clients;
+
+use crate::event::{PtpEvents, increase};
+use crate::follower::flags_to;
+use crate::foreign::{ForeignMasters, better, interval_of};
+use crate::link::LinkResponder;
+use crate::message::LOG_INTERVAL_NONE;
+use crate::tlv::UnicastService;
+use crate::transmit::{Outbox, TicketKind};
+use crate::{
+    Announcement, Audience, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent, PtpFlags, PtpMessage,
+    PtpStatistics, PtpTicket, PtpTimestamp, PtpTransmit,
+};
+use clients::{Clients, following};
+use ffclock_units::{Moment, Mono, Tai};
+
+pub use claim::{GrandmasterClaim, GrandmasterLimits};
+
+/// The configuration of a grandmaster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrandmasterConfig {
+    /// The domain.
+    pub domain: u8,
+    /// Priority 1 and priority 2 (7.6.2.3).
+    pub priorities: (u8, u8),
+    /// The time between two Announce messages, and the shortest that a client may ask for; log2 of seconds, -7 to 6.
+    pub log_announce_interval: i8,
+    /// The same of Sync.
+    pub log_sync_interval: i8,
+    /// How often a follower may ask for the delay, and the shortest interval that a client may ask for.
+    pub log_delay_interval: i8,
+    /// Announce intervals after which another master is gone; 2 to 255.
+    pub announce_timeout: u32,
+    /// Whom it serves.
+    pub group: GroupService,
+    /// Unicast grants at a time, three for each client; 0 refuses all.
+    pub grants_max: usize,
+    /// The longest unicast grant [s].
+    pub grant_seconds_max: u32,
+}
+
+/// Whom a grandmaster serves without being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupService {
+    /// All clocks of the network, as long as no better master speaks.
+    Multicast,
+    /// None: only clients that negotiate are served, whatever other masters say (as in G.8275.2).
+    UnicastOnly,
+}
+
+impl Default for GrandmasterConfig {
+    /// The standard's own profile (annex I), with 512 grants.
+    fn default() -> Self {
+        GrandmasterConfig {
+            domain: 0,
+            priorities: (128, 128),
+            log_announce_interval: 1,
+            log_sync_interval: 0,
+            log_delay_interval: 0,
+            announce_timeout: 3,
+            group: GroupService::Multicast,
+            grants_max: 512,
+            grant_seconds_max: 1000,
+        }
+    }
+}
+
+/// A grandmaster of one port, in two steps: each Sync is followed by the time at which it left.
+///
+/// It is driven as a [`Follower`](crate::Follower) is. Times are those that the caller's clock gives: of a message that
+/// arrived, and of one that has left. While the claim is [`GrandmasterClaim::NONE`] or a better master speaks, it is
+/// silent.
+#[derive(Debug)]
+pub struct Grandmaster {
+    config: GrandmasterConfig,
+    own: PortIdentity,
+    claim: GrandmasterClaim,
+    masters: ForeignMasters,
+    yielded_to: Option<Master>,
+    announce: Row,
+    sync: Row,
+    clients: Clients,
+    responder: LinkResponder<Moment<Tai>>,
+    outbox: Outbox,
+    events: PtpEvents,
+    signals: u16,
+}
+
+/// Messages of one kind to all clocks.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    due: Moment<Mono>,
+    sequence: u16,
+}
+
+impl Row {
+    /// The number of the message that is due, if one is.
+    fn take(&mut self, now: Moment<Mono>, log_interval: i8) -> Option<u16> {
+        if self.due > now {
+            return None;
+        }
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        self.due = following(self.due, interval_of(log_interval), now);
+        Some(sequence)
+    }
+}
+
+impl Grandmaster {
+    /// A grandmaster of this port. It says nothing before its first claim.
+    pub fn new(config: GrandmasterConfig, own: PortIdentity, now: Moment<Mono>) -> Self {
+        let row = Row { due: now, sequence: 0 };
+        Grandmaster {
+            own,
+            claim: GrandmasterClaim::NONE,
+            masters: ForeignMasters::new(config.announce_timeout.clamp(2, 255)),
+            yielded_to: None,
+            announce: row,
+            sync: row,
+            clients: Clients::new(config.grants_max),
+            responder: LinkResponder::new(),
+            outbox: Outbox::default(),
+            events: PtpEvents::default(),
+            signals: 0,
+            config,
+        }
+    }
+
+    /// What the clock claims from now on.
+    pub fn set_claim(&mut self, claim: GrandmasterClaim) {
+        self.claim = claim;
+        if !claim.is_known() {
+            self.clients.clear();
+        }
+        self.elect();
+    }
+
+    /// Time has passed: sends what is due. Where more is due than fits into the outbox, it stays due, and another call
+    /// after [`poll_transmit`](Grandmaster::poll_transmit) goes on.
+    pub fn handle_timeout(&mut self, now: Moment<Mono>) {
+        if self.masters.expire(now, self.yielded_to.map(|master| master.port)) {
+            self.elect();
+        }
+        self.clients.expire(now);
+        if !self.is_serving() {
+            return;
+        }
+        if self.config.group == GroupService::Multicast {
+            if let Some(sequence) = self.announce.take(now, self.config.log_announce_interval) {
+                self.send_announce((sequence, self.config.log_announce_interval), Audience::Everyone);
+            }
+            if let Some(sequence) = self.sync.take(now, self.config.log_sync_interval) {
+                self.send_sync((sequence, self.config.log_sync_interval), Audience::Everyone);
+            }
+        }
+        while !self.outbox.is_full() {
+            let Some(grant) = self.clients.next_due(now) else { break };
+            let (number, audience) = ((grant.sequence, grant.log_interval), Audience::One(grant.client.address));
+            match grant.service {
+                UnicastService::Announce => self.send_announce(number, audience),
+                UnicastService::Sync => self.send_sync((number.0, LOG_INTERVAL_NONE), audience),
+                UnicastService::DelayResp => debug_assert!(false, "it is never due"),
+            }
+        }
+    }
+
+    /// The next message to send.
+    pub fn poll_transmit(&mut self) -> Option<PtpTransmit> {
+        let transmit = self.outbox.pop()?;
+        increase(&mut self.events.statistics.sent);
+        Some(transmit)
+    }
+
+    /// The message of `ticket` left at this time.
+    pub fn handle_sent(&mut self, ticket: PtpTicket, left: Moment<Tai>) {
+        match ticket.0 {
+            TicketKind::Sync(sequence, audience) => {
+                let Some((time, correction)) = PtpTimestamp::of(left) else { return };
+                let (body, log_interval) = (PtpBody::FollowUp(time), self.log_of_sync(audience));
+                let plain = self.plain(body, audience);
+                let message = PtpMessage { sequence, correction, log_interval, ..plain };
+                self.outbox.push(PtpTransmit::general(&message, audience));
+            }
+            TicketKind::LinkResponse(number) => {
+                if let Some(message) = self.responder.follow_up(number, |arrived| left - arrived, self.own) {
+                    self.outbox.push(PtpTransmit::general(&message, Audience::Neighbour));
+                }
+            }
+            TicketKind::DelayReq(_) | TicketKind::LinkRequest(_) => {}
+        }
+    }
+
+    /// A datagram arrived at this time from this address.
+    pub fn handle_message(&mut self, bytes: &[u8], (arrived, from): (Moment<Tai>, NetworkAddress), now: Moment<Mono>) {
+        increase(&mut self.events.statistics.received);
+        if let Err(reason) = self.take_in(bytes, (arrived, from), now) {
+            self.events.reject(reason);
+        }
+    }
+
+    /// The next event, oldest first.
+    pub fn poll_event(&mut self) -> Option<PtpEvent> {
+        self.events.pop()
+    }
+
+    /// The time for the next call of [`handle_timeout`](Grandmaster::handle_timeout).
+    pub fn poll_timeout(&self) -> Option<Moment<Mono>> {
+        let is_group = self.is_serving() && self.config.group == GroupService::Multicast;
+        let rows = is_group.then(|| self.announce.due.min(self.sync.due));
+        [rows, self.masters.deadline(), self.clients.deadline()].into_iter().flatten().min()
+    }
+
+    /// Whether it states its time: it has one, and no better master speaks.
+    pub fn is_serving(&self) -> bool {
+        self.claim.is_known() && self.yielded_to.is_none()
+    }
+
+    /// Unicast grants in force.
+    pub fn grants(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Counts of messages and events.
+    pub fn statistics(&self) -> &PtpStatistics {
+        &self.events.statistics
+    }
+
+    fn announcement(&self) -> Announcement {
+        self.claim.announced(self.own.clock, self.config.priorities)
+    }
+
+    /// Whether another master is better (9.3.3, M1 and P1).
+    fn elect(&mut self) {
+        let own = Master { port: self.own, announcement: self.announcement() };
+        let is_group = self.config.group == GroupService::Multicast && self.claim.is_known();
+        let other = self.masters.best().filter(|other| is_group && better(other, &own).is_lt());
+        match (self.yielded_to, other) {
+            (Some(before), Some(other)) if before.port == other.port => {}
+            (_, Some(other)) => self.events.push(PtpEvent::Yielded(other)),
+            (Some(_), None) if self.claim.is_known() => self.events.push(PtpEvent::Serving),
+            (_, None) => {}
+        }
+        self.yielded_to = other;
+    }
+
+    fn plain(&self, body: PtpBody, audience: Audience) -> PtpMessage {
+        PtpMessage { flags: flags_to(audience), ..PtpMessage::plain(self.own, self.config.domain, body) }
+    }
+
+    const fn log_of_sync(&self, audience: Audience) -> i8 {
+        match audience {
+            Audience::One(_) => LOG_INTERVAL_NONE,
+            Audience::Everyone | Audience::Neighbour => self.config.log_sync_interval,
+        }
+    }
+
+    fn send_announce(&mut self, (sequence, log_interval): (u16, i8), audience: Audience) {
+        let plain = self.plain(PtpBody::Announce(self.announcement()), audience);
+        let message = PtpMessage { sequence, log_interval, ..plain };
+        self.outbox.push(PtpTransmit::general(&message, audience));
+    }
+
+    fn send_sync(&mut self, (sequence, log_interval): (u16, i8), audience: Audience) {
+        let plain = self.plain(PtpBody::Sync(PtpTimestamp::ZERO), audience);
+        let flags = plain.flags.and(PtpFlags::TWO_STEP);
+        let message = PtpMessage { sequence, log_interval, flags, ..plain };
+        self.outbox.push(PtpTransmit::event(&message, audience, TicketKind::Sync(sequence, audience)));
+    }
+}

@@ -1,0 +1,108 @@
+//! Who gets unicast messages: a table of fixed size (IEEE 1588-2019, 16.1).
+
+use crate::foreign::interval_of;
+use crate::{NetworkAddress, PortIdentity, PtpRejection, UnicastService, UnicastTerms};
+use alloc::vec::Vec;
+use ffclock_units::{Moment, Mono, Span};
+
+/// Who asks for messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Client {
+    pub(super) address: NetworkAddress,
+    pub(super) port: PortIdentity,
+}
+
+/// Messages of one kind for one client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientGrant {
+    pub(super) client: Client,
+    pub(super) service: UnicastService,
+    pub(super) log_interval: i8,
+    until: Moment<Mono>,
+    due: Moment<Mono>,
+    pub(super) sequence: u16,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(super) struct Clients {
+    grants: Vec<ClientGrant>,
+    capacity: usize,
+}
+
+impl Clients {
+    pub(super) const fn new(capacity: usize) -> Self {
+        Clients { grants: Vec::new(), capacity }
+    }
+
+    /// Gives a client what it asked for; a grant that it has already is renewed.
+    ///
+    /// # Errors
+    /// All places are taken.
+    pub(super) fn grant(
+        &mut self,
+        client: Client,
+        (service, terms): (UnicastService, UnicastTerms),
+        now: Moment<Mono>,
+    ) -> Result<(), PtpRejection> {
+        let (until, log_interval) = (now + Span::from_secs(i64::from(terms.seconds)), terms.log_interval);
+        if let Some(known) = self.find(client.address, service) {
+            (known.client, known.until, known.log_interval) = (client, until, log_interval);
+            return Ok(());
+        }
+        if self.grants.len() >= self.capacity {
+            return Err(PtpRejection::TooManyClients);
+        }
+        self.grants.push(ClientGrant { client, service, log_interval, until, due: now, sequence: 0 });
+        Ok(())
+    }
+
+    /// Ends a grant.
+    pub(super) fn cancel(&mut self, address: NetworkAddress, service: UnicastService) {
+        self.grants.retain(|grant| grant.client.address != address || grant.service != service);
+    }
+
+    /// Ends all grants.
+    pub(super) fn clear(&mut self) {
+        self.grants.clear();
+    }
+
+    /// The grant of a client; that of Delay_Resp answers requests and is never due.
+    pub(super) fn find(&mut self, address: NetworkAddress, service: UnicastService) -> Option<&mut ClientGrant> {
+        self.grants.iter_mut().find(|grant| grant.client.address == address && grant.service == service)
+    }
+
+    /// Ends what has run out.
+    pub(super) fn expire(&mut self, now: Moment<Mono>) {
+        self.grants.retain(|grant| grant.until > now);
+    }
+
+    /// A grant whose next message is due, as it was; its sequence number has moved on.
+    pub(super) fn next_due(&mut self, now: Moment<Mono>) -> Option<ClientGrant> {
+        let is_due = |grant: &&mut ClientGrant| grant.service != UnicastService::DelayResp && grant.due <= now;
+        let grant = self.grants.iter_mut().find(is_due)?;
+        let present = *grant;
+        grant.sequence = grant.sequence.wrapping_add(1);
+        grant.due = following(grant.due, interval_of(grant.log_interval), now);
+        Some(present)
+    }
+
+    /// When a message is due or a grant ends.
+    pub(super) fn deadline(&self) -> Option<Moment<Mono>> {
+        let next = |grant: &ClientGrant| match grant.service {
+            UnicastService::DelayResp => grant.until,
+            UnicastService::Announce | UnicastService::Sync => grant.due.min(grant.until),
+        };
+        self.grants.iter().map(next).min()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.grants.len()
+    }
+}
+
+/// The next time of a row, after `now`: messages that were missed are not made up for.
+pub(super) fn following(due: Moment<Mono>, interval: Span, now: Moment<Mono>) -> Moment<Mono> {
+    let next = due + interval;
+    if next > now { next } else { now + interval }
+}

@@ -1,0 +1,202 @@
+//! The link to the neighbour: Pdelay_Req and what answers it (IEEE 1588-2019, 11.4), both sides.
+
+use crate::recent::Recent;
+use crate::requests::Due;
+use crate::{Correction, LinkDelay, PortIdentity, PtpBody, PtpFlags, PtpMessage, PtpRejection, PtpTimestamp};
+use ffclock_units::{Bound, Moment, Mono, Span, Stamp};
+
+/// What the response and its Follow_Up say.
+#[derive(Clone, Copy, Debug)]
+struct Response {
+    neighbour: PortIdentity,
+    received: Stamp,
+    arrived: PtpTimestamp,
+    correction: Correction,
+    is_complete: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenLink {
+    sequence: u16,
+    deadline: Moment<Mono>,
+    sent: Option<Stamp>,
+    response: Option<Response>,
+    left: Option<(PtpTimestamp, Correction)>,
+}
+
+/// Our requests, one at a time.
+#[derive(Debug)]
+pub(crate) struct LinkRequests {
+    sequence: u16,
+    open: Option<OpenLink>,
+    given_up: Recent,
+    interval: Span,
+    due: Moment<Mono>,
+    timeout: Span,
+    correction_max: Bound,
+}
+
+impl LinkRequests {
+    pub(crate) fn new((interval, timeout): (Span, Span), correction_max: Bound, now: Moment<Mono>) -> Self {
+        LinkRequests {
+            sequence: 0,
+            open: None,
+            given_up: Recent::default(),
+            interval,
+            due: now,
+            timeout,
+            correction_max,
+        }
+    }
+
+    /// The next step, if its time has come; to be called until there is none.
+    pub(crate) fn handle_timeout(&mut self, now: Moment<Mono>) -> Option<Due> {
+        if let Some(open) = self.open.filter(|open| open.deadline <= now) {
+            self.open = None;
+            self.given_up.note(open.sequence);
+            return Some(Due::Failed(match open.response {
+                None => PtpRejection::ResponseMissing,
+                Some(response) if !response.is_complete && open.left.is_none() => PtpRejection::FollowUpMissing,
+                Some(_) => PtpRejection::StampMissing,
+            }));
+        }
+        if self.open.is_some() || self.due > now {
+            return None;
+        }
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        self.open = Some(OpenLink { sequence, deadline: now + self.timeout, sent: None, response: None, left: None });
+        self.due = now + self.interval;
+        Some(Due::Request(sequence))
+    }
+
+    /// When something is due.
+    pub(crate) fn deadline(&self) -> Moment<Mono> {
+        self.open.map_or(self.due, |open| open.deadline)
+    }
+
+    /// The request of this number left.
+    pub(crate) fn note_sent(&mut self, sequence: u16, sent: Stamp) -> Result<Option<LinkDelay>, PtpRejection> {
+        let Some(open) = self.open.as_mut().filter(|open| open.sequence == sequence) else { return Ok(None) };
+        open.sent = Some(sent);
+        self.complete()
+    }
+
+    /// A Pdelay_Resp to us arrived at `received`.
+    ///
+    /// # Errors
+    /// It answers no open request, or a second neighbour sent it.
+    pub(crate) fn response(
+        &mut self,
+        (message, arrived): (&PtpMessage, PtpTimestamp),
+        received: Stamp,
+    ) -> Result<Option<LinkDelay>, PtpRejection> {
+        let is_complete = !message.flags.has(PtpFlags::TWO_STEP);
+        let (neighbour, correction) = (message.source, message.correction);
+        let open = self.find(message)?;
+        if let Some(first) = open.response {
+            let is_same = first.neighbour == neighbour;
+            return Err(if is_same { PtpRejection::Duplicate } else { PtpRejection::SecondNeighbour });
+        }
+        open.response = Some(Response { neighbour, received, arrived, correction, is_complete });
+        self.complete()
+    }
+
+    /// A Pdelay_Resp_Follow_Up to us arrived; it may come before its response.
+    ///
+    /// # Errors
+    /// It answers no open request, or a second neighbour sent it.
+    pub(crate) fn follow_up(
+        &mut self,
+        message: &PtpMessage,
+        left: PtpTimestamp,
+    ) -> Result<Option<LinkDelay>, PtpRejection> {
+        let open = self.find(message)?;
+        if open.response.is_some_and(|response| response.neighbour != message.source) {
+            return Err(PtpRejection::SecondNeighbour);
+        }
+        if open.left.replace((left, message.correction)).is_some() {
+            return Err(PtpRejection::Duplicate);
+        }
+        self.complete()
+    }
+
+    fn find(&mut self, message: &PtpMessage) -> Result<&mut OpenLink, PtpRejection> {
+        let is_late = self.given_up.has(message.sequence);
+        let open = self.open.as_mut().filter(|open| open.sequence == message.sequence);
+        open.ok_or(if is_late { PtpRejection::Late } else { PtpRejection::WrongSequence })
+    }
+
+    /// The link delay, once all of it is there. In one step the correction is the turnaround; in two steps it is the
+    /// difference of the two times and both corrections (11.4.2).
+    fn complete(&mut self) -> Result<Option<LinkDelay>, PtpRejection> {
+        let Some(OpenLink { sent: Some(sent), response: Some(response), left, .. }) = self.open else {
+            return Ok(None);
+        };
+        let times = match (response.is_complete, left) {
+            (true, _) => Ok((Span::ZERO, Correction::ZERO)),
+            (false, None) => return Ok(None),
+            (false, Some((left, more))) => difference(response.arrived, left).map(|held| (held, more)),
+        };
+        self.open = None;
+        let (held, more) = times?;
+        let limit = |correction: Correction| {
+            let span = correction.as_span().filter(|span| Bound::of(*span) <= self.correction_max);
+            span.ok_or(PtpRejection::Correction)
+        };
+        let turnaround = held + limit(response.correction)? + limit(more)?;
+        if turnaround.is_negative() {
+            return Err(PtpRejection::Correction);
+        }
+        let Response { neighbour, received, .. } = response;
+        Ok(Some(LinkDelay { neighbour, sent, received, turnaround }))
+    }
+}
+
+/// From the arrival of the request to the departure of the response.
+fn difference(arrived: PtpTimestamp, left: PtpTimestamp) -> Result<Span, PtpRejection> {
+    let (arrived, left) = (arrived.since_origin(), left.since_origin());
+    Ok(left.ok_or(PtpRejection::Timestamp)? - arrived.ok_or(PtpRejection::Timestamp)?)
+}
+
+/// A response of ours whose stamp is not there yet.
+#[derive(Clone, Copy, Debug)]
+struct OpenResponse<T> {
+    number: u32,
+    request: PtpMessage,
+    received: T,
+}
+
+/// Our answers to a neighbour. They state no times, only for how long we held the request (11.4.2, two steps), so a
+/// clock whose time is not known can answer. `T` is a reading of the clock that measures that.
+#[derive(Debug)]
+pub(crate) struct LinkResponder<T> {
+    open: [Option<OpenResponse<T>>; 4],
+    next: u32,
+}
+
+impl<T: Copy> LinkResponder<T> {
+    pub(crate) const fn new() -> Self {
+        LinkResponder { open: [None; 4], next: 0 }
+    }
+
+    /// The Pdelay_Resp of `own` to a request that arrived at `received`, and the number for its stamp.
+    pub(crate) fn answer(&mut self, request: &PtpMessage, received: T, own: PortIdentity) -> (u32, PtpMessage) {
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        self.open[number as usize % 4] = Some(OpenResponse { number, request: *request, received });
+        let body = PtpBody::PdelayResp(PtpTimestamp::ZERO, request.source);
+        let plain = PtpMessage::plain(own, request.domain, body);
+        (number, PtpMessage { flags: PtpFlags::TWO_STEP, sequence: request.sequence, ..plain })
+    }
+
+    /// The Pdelay_Resp_Follow_Up, now that the response has left; `held` says how long after the request arrived.
+    pub(crate) fn follow_up(&mut self, number: u32, held: impl Fn(T) -> Span, own: PortIdentity) -> Option<PtpMessage> {
+        let open = self.open[number as usize % 4].take_if(|open| open.number == number)?;
+        let correction = open.request.correction.as_span().map(|before| Correction::of(before + held(open.received)));
+        let body = PtpBody::PdelayRespFollowUp(PtpTimestamp::ZERO, open.request.source);
+        let plain = PtpMessage::plain(own, open.request.domain, body);
+        let correction = correction.unwrap_or(Correction::UNKNOWN);
+        Some(PtpMessage { correction, sequence: open.request.sequence, ..plain })
+    }
+}

@@ -1,0 +1,181 @@
+//! A grandmaster: what it sends and when, what it answers, and when it is silent.
+
+use crate::script::{announcement, message, own, port, tai};
+use crate::unicast::claim;
+use ffclock_ptp::*;
+use ffclock_units::{Moment, Mono, Span};
+
+const FROM: NetworkAddress = NetworkAddress([2; 16]);
+
+/// A Signaling message to all ports, with these octets after it.
+pub fn signal(source: PortIdentity, tail: &[u8]) -> Vec<u8> {
+    let mut bytes = message(source, 1, PtpBody::Signaling(PortIdentity::ANY)).encode().as_slice().to_vec();
+    bytes.extend(tail);
+    let length = u16::try_from(bytes.len()).expect("short");
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    bytes
+}
+
+fn start() -> Moment<Mono> {
+    Moment::from_origin(Span::from_secs(1))
+}
+
+fn serving() -> Grandmaster {
+    let mut grandmaster = Grandmaster::new(GrandmasterConfig::default(), port(1), start());
+    grandmaster.set_claim(claim());
+    grandmaster
+}
+
+fn sent(grandmaster: &mut Grandmaster) -> Vec<(PtpMessage, PtpTransmit)> {
+    let decoded =
+        |transmit: PtpTransmit| (PtpMessage::decode(transmit.octets.as_slice()).expect("a message").0, transmit);
+    std::iter::from_fn(|| grandmaster.poll_transmit()).map(decoded).collect()
+}
+
+fn events(grandmaster: &mut Grandmaster) -> Vec<PtpEvent> {
+    std::iter::from_fn(|| grandmaster.poll_event()).collect()
+}
+
+/// A grandmaster without a time says nothing, and one whose clock loses it falls silent.
+#[test]
+fn without_a_time_it_is_silent() {
+    let mut grandmaster = Grandmaster::new(GrandmasterConfig::default(), port(1), start());
+    grandmaster.handle_timeout(start());
+    assert_eq!((sent(&mut grandmaster).len(), grandmaster.poll_timeout()), (0, None));
+    let request = message(own(), 1, PtpBody::DelayReq(PtpTimestamp::ZERO));
+    grandmaster.handle_message(request.encode().as_slice(), (tai(start()), FROM), start());
+    assert_eq!(events(&mut grandmaster), [PtpEvent::Rejected(PtpRejection::NotForUs)]);
+    grandmaster.set_claim(claim());
+    grandmaster.handle_timeout(start());
+    assert_eq!(sent(&mut grandmaster).len(), 2);
+    grandmaster.set_claim(GrandmasterClaim::NONE);
+    grandmaster.handle_timeout(start() + Span::from_secs(10));
+    assert_eq!(sent(&mut grandmaster).len(), 0);
+}
+
+/// IEEE 1588-2019, 9.5.8 to 9.5.10: Announce and Sync in their intervals; the Follow_Up says when the Sync left.
+#[test]
+fn announcements_and_syncs_come_in_their_intervals() {
+    let mut grandmaster = serving();
+    let mut counts = [0; 3];
+    let mut now = start();
+    while now < start() + Span::from_millis(9_500) {
+        now = now.max(grandmaster.poll_timeout().expect("something is due"));
+        grandmaster.handle_timeout(now);
+        for (message, transmit) in sent(&mut grandmaster) {
+            assert_eq!(transmit.audience, Audience::Everyone);
+            match message.body {
+                PtpBody::Announce(announced) => {
+                    assert_eq!((message.sequence, message.log_interval), (counts[0], 1));
+                    assert_eq!(announced, announcement(port(1)));
+                    counts[0] += 1;
+                }
+                PtpBody::Sync(_) => {
+                    assert_eq!((message.sequence, message.log_interval), (counts[1], 0));
+                    assert!(message.flags.has(PtpFlags::TWO_STEP));
+                    let left = tai(now) + Span::from_nanos(1) + Span::from_units(1 << 33);
+                    grandmaster.handle_sent(transmit.ticket.expect("an event"), left);
+                    let follow_up = sent(&mut grandmaster).remove(0).0;
+                    let PtpBody::FollowUp(time) = follow_up.body else { panic!("{follow_up:?}") };
+                    let said = time.since_origin().unwrap() + follow_up.correction.as_span().unwrap();
+                    assert!((left.since_origin() - said).abs() < Span::from_units(1 << 20), "the fraction too");
+                    assert_eq!(follow_up.sequence, message.sequence);
+                    counts[1] += 1;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(counts[..2], [6, 11]);
+}
+
+/// Messages that were due while the host slept are not made up for.
+#[test]
+fn after_a_pause_there_is_one_message_of_each() {
+    let mut grandmaster = serving();
+    grandmaster.handle_timeout(start());
+    sent(&mut grandmaster);
+    let later = start() + Span::from_secs(1000);
+    grandmaster.handle_timeout(later);
+    assert_eq!(sent(&mut grandmaster).len(), 2);
+    assert!(grandmaster.poll_timeout().is_some_and(|next| next > later));
+}
+
+/// IEEE 1588-2019, 11.3.2: the response has the number, the port and the correction of its request, and when it came.
+#[test]
+fn a_delay_request_is_answered() {
+    let mut grandmaster = serving();
+    let held = Correction::of(Span::from_micros(7));
+    let request = PtpMessage { correction: held, ..message(own(), 77, PtpBody::DelayReq(PtpTimestamp::ZERO)) };
+    let arrived = tai(start()) + Span::from_units(1 << 33);
+    for (flags, audience) in [(PtpFlags::default(), Audience::Everyone), (PtpFlags::UNICAST, Audience::One(FROM))] {
+        let request = PtpMessage { flags, ..request };
+        grandmaster.handle_message(request.encode().as_slice(), (arrived, FROM), start());
+        let (response, transmit) = sent(&mut grandmaster).remove(0);
+        let PtpBody::DelayResp(time, requester) = response.body else { panic!("{response:?}") };
+        assert_eq!((response.sequence, requester, transmit.audience), (77, own(), audience));
+        assert_eq!(transmit.channel, Channel::General);
+        let way_less = time.since_origin().unwrap() - response.correction.as_span().unwrap();
+        let expected = arrived.since_origin() - Span::from_micros(7);
+        assert!((way_less - expected).abs() < Span::from_units(1 << 20), "{way_less:?}");
+    }
+}
+
+/// IEEE 1588-2019, 9.3.3: to a better master it yields, and serves again when that is gone.
+#[test]
+fn it_yields_to_a_better_master() {
+    let mut grandmaster = serving();
+    let hear = |grandmaster: &mut Grandmaster, now, priority_1| {
+        let announced = Announcement { priority_1, ..announcement(port(9)) };
+        let message = PtpMessage { log_interval: 1, ..message(port(9), 1, PtpBody::Announce(announced)) };
+        grandmaster.handle_message(message.encode().as_slice(), (tai(now), FROM), now);
+        events(grandmaster)
+    };
+    assert_eq!(hear(&mut grandmaster, start(), 200), []);
+    assert_eq!(hear(&mut grandmaster, start(), 200), [], "a worse one changes nothing");
+    assert!(matches!(hear(&mut grandmaster, start(), 1)[..], [PtpEvent::Yielded(_)]));
+    grandmaster.handle_timeout(start());
+    assert_eq!(sent(&mut grandmaster).len(), 0);
+    grandmaster.handle_timeout(start() + Span::from_secs(6));
+    assert_eq!(events(&mut grandmaster), [PtpEvent::Serving]);
+    grandmaster.handle_timeout(start() + Span::from_secs(6));
+    assert_eq!(sent(&mut grandmaster).len(), 2);
+    assert!(hear(&mut grandmaster, start() + Span::from_secs(7), 1).is_empty(), "heard once");
+}
+
+/// Requests for what cannot be: too often, for no time, of messages that are not negotiated; and by more clients than
+/// there are places.
+#[test]
+fn impossible_requests_are_refused() {
+    let mut grandmaster = serving();
+    let ask = |grandmaster: &mut Grandmaster, from: u8, tail: &[u8]| {
+        let bytes = signal(port(from), tail);
+        grandmaster.handle_message(&bytes, (tai(start()), NetworkAddress([from; 16])), start());
+        let answers: Vec<_> = std::iter::from_fn(|| grandmaster.poll_transmit()).collect();
+        assert!(answers.len() <= 1);
+        let words = |transmit: &PtpTransmit| -> Vec<UnicastWord> {
+            let (_, tlvs) = PtpMessage::decode(transmit.octets.as_slice()).expect("a message");
+            tlvs.flatten().filter_map(|tlv| UnicastWord::read(&tlv)).collect()
+        };
+        answers.first().map(words).unwrap_or_default()
+    };
+    let refused = |service, log_interval| vec![UnicastWord::Grant(service, UnicastTerms { log_interval, seconds: 0 })];
+    let too_often = [0, 4, 0, 6, 0x00, 0xf9, 0, 0, 0, 60];
+    assert_eq!(ask(&mut grandmaster, 3, &too_often), refused(UnicastService::Sync, -7));
+    assert_eq!(ask(&mut grandmaster, 3, &[0, 4, 0, 6, 0xb0, 1, 0, 0, 0, 0]), refused(UnicastService::Announce, 1));
+    assert_eq!(ask(&mut grandmaster, 3, &[0, 4, 0, 6, 0x30, 1, 0, 0, 0, 60]), [], "Pdelay_Resp");
+    // Sixteen words in one message: three are answered, and all fit into one message.
+    let many: Vec<u8> = std::iter::repeat_n([0, 4, 0, 6, 0xb0, 1, 0, 0, 0, 60], 16).flatten().collect();
+    assert_eq!(ask(&mut grandmaster, 3, &many).len(), 3);
+    assert_eq!(grandmaster.grants(), 1, "one client, one service");
+    for round in 0..2_000_u32 {
+        let [_, _, a, b] = round.to_be_bytes();
+        let mut address = NetworkAddress([7; 16]);
+        address.0[..2].copy_from_slice(&[a, b]);
+        let bytes = signal(port(3), &[0, 4, 0, 6, 0xb0, 1, 0, 0, 0, 60]);
+        grandmaster.handle_message(&bytes, (tai(start()), address), start());
+        while grandmaster.poll_transmit().is_some() {}
+    }
+    assert_eq!(grandmaster.grants(), 512);
+    assert!(grandmaster.statistics().rejected(PtpRejection::TooManyClients) == 2_000 - 511);
+}

@@ -1,0 +1,225 @@
+//! Unicast negotiation (IEEE 1588-2019, 16.1): a follower and a grandmaster of ours talk to each other.
+
+use crate::script::{announcement, config, observations, own, port, stamp_at, tai};
+use ffclock_ptp::*;
+use ffclock_units::{Direction, Moment, Mono, Span};
+
+const MASTER: NetworkAddress = NetworkAddress([1; 16]);
+const CLIENT: NetworkAddress = NetworkAddress([2; 16]);
+const WAY: Span = Span::from_micros(100);
+
+/// A claim of class 6.
+pub fn claim() -> GrandmasterClaim {
+    let Announcement { utc_offset, quality, time_source, flags, .. } = announcement(port(1));
+    GrandmasterClaim { quality, flags, utc_offset, time_source }
+}
+
+/// Both ends of one path, in virtual time.
+struct Pair {
+    follower: Follower,
+    grandmaster: Grandmaster,
+    now: Moment<Mono>,
+    /// Whether the master's messages arrive.
+    is_cut: bool,
+    audiences: Vec<Audience>,
+    seen: Vec<PtpEvent>,
+}
+
+impl Pair {
+    fn new(follower: FollowerConfig, grandmaster: GrandmasterConfig) -> Self {
+        let now = Moment::from_origin(Span::from_secs(1));
+        let mut grandmaster = Grandmaster::new(grandmaster, port(1), now);
+        grandmaster.set_claim(claim());
+        let follower = Follower::new(follower, own(), now);
+        Pair { follower, grandmaster, now, is_cut: false, audiences: Vec::new(), seen: Vec::new() }
+    }
+
+    fn unicast(seconds: u32, grants_max: usize) -> Self {
+        let follower = FollowerConfig { delivery: Delivery::Unicast(MASTER), grant_seconds: seconds, ..config() };
+        Self::new(
+            follower,
+            GrandmasterConfig { group: GroupService::UnicastOnly, grants_max, ..GrandmasterConfig::default() },
+        )
+    }
+
+    fn exchange_messages(&mut self) {
+        loop {
+            let ours = self.follower.poll_transmit();
+            let theirs = self.grandmaster.poll_transmit();
+            if ours.is_none() && theirs.is_none() {
+                return;
+            }
+            if let Some(transmit) = ours {
+                let arrived = tai(self.now) + WAY;
+                transmit.ticket.into_iter().for_each(|ticket| self.follower.handle_sent(ticket, stamp_at(self.now)));
+                self.grandmaster.handle_message(transmit.octets.as_slice(), (arrived, CLIENT), self.now);
+            }
+            if let Some(transmit) = theirs {
+                self.audiences.push(transmit.audience);
+                let left = tai(self.now) + WAY + WAY;
+                transmit.ticket.into_iter().for_each(|ticket| self.grandmaster.handle_sent(ticket, left));
+                if !self.is_cut {
+                    self.follower.handle_message(
+                        transmit.octets.as_slice(),
+                        stamp_at(self.now + WAY + WAY + WAY),
+                        self.now,
+                    );
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, span: Span) -> Vec<PtpEvent> {
+        let end = self.now + span;
+        loop {
+            self.exchange_messages();
+            self.seen.extend(std::iter::from_fn(|| self.grandmaster.poll_event()));
+            self.seen.extend(std::iter::from_fn(|| self.follower.poll_event()));
+            let deadlines = [self.follower.poll_timeout(), self.grandmaster.poll_timeout()];
+            let Some(next) = deadlines.into_iter().flatten().min().filter(|next| *next <= end) else { break };
+            self.now = self.now.max(next);
+            self.follower.handle_timeout(self.now, 0x8000_0000_0000_0000);
+            self.grandmaster.handle_timeout(self.now);
+        }
+        self.now = end;
+        std::mem::take(&mut self.seen)
+    }
+}
+
+fn rejections(events: &[PtpEvent]) -> Vec<PtpRejection> {
+    events
+        .iter()
+        .filter_map(|event| if let PtpEvent::Rejected(reason) = event { Some(*reason) } else { None })
+        .collect()
+}
+
+fn both_ways(events: &[PtpEvent]) -> (usize, usize) {
+    let seen = observations(events);
+    let incoming = seen.iter().filter(|seen| seen.direction == Direction::Incoming).count();
+    (incoming, seen.len() - incoming)
+}
+
+#[test]
+fn our_follower_follows_our_grandmaster_by_multicast() {
+    let mut pair = Pair::new(config(), GrandmasterConfig::default());
+    let events = pair.run(Span::from_secs(60));
+    let (incoming, outgoing) = both_ways(&events);
+    assert!((57..=59).contains(&incoming) && (50..=60).contains(&outgoing), "{incoming} {outgoing}");
+    // Its first Syncs come before it has chosen.
+    assert!(rejections(&events).iter().all(|reason| *reason == PtpRejection::NotMaster), "{:?}", rejections(&events));
+    for seen in observations(&events) {
+        let ours = Span::from_nanos(i128::from(seen.ours.counter.raw()));
+        let delay = tai(Moment::from_origin(ours)) - seen.theirs;
+        let delay = if seen.direction == Direction::Incoming { delay } else { -delay };
+        assert!((delay - WAY).abs() < Span::from_nanos(2), "{delay:?}");
+    }
+}
+
+#[test]
+fn links_between_ours_are_measured_from_both_ends() {
+    let follower = FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() };
+    let mut pair = Pair::new(follower, GrandmasterConfig::default());
+    let events = pair.run(Span::from_secs(10));
+    let delays = events.iter().filter(|event| matches!(event, PtpEvent::LinkDelay(_))).count();
+    assert!((9..=11).contains(&delays), "{delays}");
+    assert_eq!(both_ways(&events).1, 0, "no Delay_Req");
+}
+
+/// 16.1.1: what is granted comes, to one address, and is asked for again before it ends.
+#[test]
+fn grants_are_kept_alive() {
+    let mut pair = Pair::unicast(20, 3);
+    let events = pair.run(Span::from_secs(120));
+    let (incoming, outgoing) = both_ways(&events);
+    assert!((112..=120).contains(&incoming) && (100..=120).contains(&outgoing), "{incoming} {outgoing}");
+    assert_eq!(rejections(&events), []);
+    assert!(pair.audiences.iter().all(|audience| *audience == Audience::One(CLIENT)));
+    let granted =
+        |service| events.iter().filter(|event| matches!(event, PtpEvent::Granted(of, _) if *of == service)).count();
+    // Both ends report each: every 15 s of 120 s, Announce from the beginning on, the others from the third second on.
+    assert_eq!(UnicastService::ALL.map(granted), [18, 16, 16]);
+}
+
+/// 16.1.4.2.4: with no place left the grandmaster refuses, and the client says so.
+#[test]
+fn a_grant_beyond_the_last_place_is_refused() {
+    let mut pair = Pair::unicast(20, 2);
+    let events = pair.run(Span::from_secs(10));
+    assert!(events.contains(&PtpEvent::Denied(UnicastService::DelayResp)));
+    assert_eq!(rejections(&events), [PtpRejection::TooManyClients]);
+    assert_eq!(pair.grandmaster.grants(), 2);
+    let (incoming, outgoing) = both_ways(&events);
+    assert!(incoming > 5 && outgoing == 0, "Syncs come, and no delay is asked for: {incoming} {outgoing}");
+}
+
+#[test]
+fn an_unanswered_request_is_repeated_more_and_more_seldom() {
+    let mut pair = Pair::unicast(20, 3);
+    pair.is_cut = true;
+    let events = pair.run(Span::from_secs(126));
+    let unanswered = events.iter().filter(|event| **event == PtpEvent::Unanswered(UnicastService::Announce)).count();
+    assert_eq!(unanswered, 6, "after 1, 2, 4, 8, 16, 32 s and no more before 127 s");
+}
+
+/// Grants end with their time when the client has gone.
+#[test]
+fn grants_of_a_client_that_is_gone_end() {
+    let mut pair = Pair::unicast(20, 3);
+    pair.run(Span::from_secs(5));
+    assert_eq!(pair.grandmaster.grants(), 3);
+    pair.is_cut = true;
+    let later = pair.now + Span::from_secs(21);
+    pair.grandmaster.handle_timeout(later);
+    assert_eq!(pair.grandmaster.grants(), 0);
+}
+
+/// 16.1.4.3: a client that cancels is answered, and gets no more.
+#[test]
+fn a_cancellation_is_acknowledged() {
+    let mut pair = Pair::unicast(20, 3);
+    pair.run(Span::from_secs(5));
+    let cancel = crate::grandmaster::signal(own(), &[0, 6, 0, 2, 0xb0, 0]);
+    pair.grandmaster.handle_message(&cancel, (tai(pair.now), CLIENT), pair.now);
+    assert_eq!(pair.grandmaster.grants(), 2);
+    let answer = std::iter::from_fn(|| pair.grandmaster.poll_transmit()).last().expect("an answer");
+    let (_, tlvs) = PtpMessage::decode(answer.octets.as_slice()).expect("a message");
+    let words: Vec<_> = tlvs.flatten().filter_map(|tlv| UnicastWord::read(&tlv)).collect();
+    assert_eq!(words, [UnicastWord::AcknowledgeCancel(UnicastService::Announce)]);
+}
+
+/// 16.1.4.3: a master that cancels is answered, asked no more for delays, and left alone for a minute; a grant that
+/// nothing asked for changes nothing.
+#[test]
+fn what_the_master_cancels_is_left() {
+    let mut pair = Pair::unicast(300, 3);
+    pair.run(Span::from_secs(10));
+    let hear = |pair: &mut Pair, tail: &[u8]| {
+        pair.follower.handle_message(&crate::grandmaster::signal(port(1), tail), stamp_at(pair.now), pair.now);
+        std::iter::from_fn(|| pair.follower.poll_event()).collect::<Vec<_>>()
+    };
+    let grant = [0, 5, 0, 8, 0xb0, 1, 0, 0, 0, 60, 0, 1];
+    assert_eq!(hear(&mut pair, &grant), [PtpEvent::Rejected(PtpRejection::NotAsked)]);
+    let cancel = [0, 6, 0, 2, 0x90, 0];
+    assert_eq!(hear(&mut pair, &cancel), [PtpEvent::Cancelled(UnicastService::DelayResp)]);
+    let answer = pair.follower.poll_transmit().expect("an acknowledgement");
+    assert_eq!(answer.octets.as_slice()[44..], [0, 7, 0, 2, 0x90, 0]);
+    let quiet = pair.run(Span::from_secs(55));
+    assert_eq!(both_ways(&quiet).1, 0);
+    assert!(both_ways(&pair.run(Span::from_secs(20))).1 > 5, "after a minute it asks again");
+}
+
+/// ptp4l grants the interval that was asked for, and states its own in the messages (seen with 3.1.1): a master that
+/// announces each 2 s is not lost because it says 0.5 s.
+#[test]
+fn what_was_granted_counts_and_not_what_a_message_says() {
+    let mut pair = Pair::unicast(60, 3);
+    let begin = pair.now;
+    for second in [0, 2, 4, 6] {
+        pair.now = begin + Span::from_secs(second);
+        pair.follower.handle_timeout(pair.now, 0);
+        let announced = crate::script::message(port(1), 1, PtpBody::Announce(announcement(port(1))));
+        let announced = PtpMessage { log_interval: -1, ..announced };
+        pair.follower.handle_message(announced.encode().as_slice(), stamp_at(pair.now), pair.now);
+    }
+    assert_eq!(pair.follower.master().map(|master| master.port), Some(port(1)));
+}
