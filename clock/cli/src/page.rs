@@ -75,7 +75,7 @@ pub(crate) fn check(clock: &Clock) -> Result<(), Failure> {
 /// A page without a time is not synchronised; anything else is a fault.
 fn unreadable(error: ReadError) -> Failure {
     match error {
-        ReadError::NoEstimate | ReadError::Page(PageError::Empty) => {
+        ReadError::NoEstimate | ReadError::Disrupted | ReadError::Page(PageError::Empty) => {
             Failure::unsynchronised(format!("{error}: `ffclock status` shows why, `ffclock wait` waits for it"))
         }
         _ => Failure::from(error.to_string()),

@@ -81,6 +81,10 @@ enum ffclock_error {
    * The page is about a counter of the kernel that this program cannot read.
    */
   FFCLOCK_ERROR_COUNTER_UNREADABLE = 15,
+  /**
+   * The virtual machine was restored, migrated or copied since, and the daemon has not found the time again.
+   */
+  FFCLOCK_ERROR_DISRUPTED = 16,
 };
 
 /**

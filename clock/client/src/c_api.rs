@@ -50,6 +50,8 @@ pub enum ErrorCode {
     Timeout = 14,
     /// The page is about a counter of the kernel that this program cannot read.
     CounterUnreadable = 15,
+    /// The virtual machine was restored, migrated or copied since, and the daemon has not found the time again.
+    Disrupted = 16,
 }
 
 /// How far a reading may be trusted.
@@ -441,6 +443,7 @@ impl From<ReadError> for ErrorCode {
         match error {
             ReadError::Page(error) => error.into(),
             ReadError::NoEstimate => ErrorCode::NoEstimate,
+            ReadError::Disrupted => ErrorCode::Disrupted,
             ReadError::BeforeEpoch => ErrorCode::BeforeEpoch,
             ReadError::OtherEpoch => ErrorCode::OtherEpoch,
             ReadError::OtherCounter(_) => ErrorCode::OtherCounter,

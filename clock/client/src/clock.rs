@@ -1,12 +1,13 @@
 //! The clock as a program has it.
 
+use crate::machine::Machine;
 use crate::open;
 use crate::stamp::NO_EPOCH;
 use crate::{OpenError, Stamp};
 use core::time::Duration;
 use ffclock_counter::{CounterId, USABLE, read_ordered, read_unordered};
 use ffclock_page::{Interval, Mark, PageError, ReadError, Reader, Snapshot, Verified, VotedTime};
-use ffclock_sys::{SharedHistoryReader, SharedPageReader};
+use ffclock_sys::{SharedHistoryReader, SharedPageReader, VmClockError};
 use ffclock_units::{Bound, Counter, Reading, Status};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -30,6 +31,8 @@ pub struct Clock {
     /// The counter of the page when it was opened; readings are quick as long as it is the same.
     counter: CounterId,
     verified: Verified,
+    /// The virtual machine, where it can be watched.
+    machine: Option<Machine>,
 }
 
 /// The clock did not become good enough in time.
@@ -60,7 +63,17 @@ impl Clock {
         let counter = published.filter(|counter| USABLE.contains(counter)).unwrap_or(CounterId::CPU);
         open::check_counter(path, counter)?;
         let history = open::open_history(path);
-        Ok(Clock { page, history, path: path.to_owned(), counter, verified: Verified::none() })
+        let machine = Machine::watch(&open::vm_clock(), Reader::new(page.words())).ok();
+        Ok(Clock { page, history, path: path.to_owned(), counter, verified: Verified::none(), machine })
+    }
+
+    /// Watches the VMClock at `path` in place of the one that `$FFCLOCK_VMCLOCK` names, or else the kernel's device.
+    ///
+    /// # Errors
+    /// There is none, or it may not be read.
+    pub fn watching(self, path: &Path) -> Result<Self, VmClockError> {
+        let machine = Some(Machine::watch(path, self.reader())?);
+        Ok(Clock { machine, ..self })
     }
 
     /// Opens the page at the same path again. Without success the clock stays as it was.
@@ -89,6 +102,7 @@ impl Clock {
         let read = || *taken.insert(read_ordered(CounterId::CPU));
         if self.counter == CounterId::CPU
             && let Some(reading) = self.reader().plain_reading(&self.verified, read)
+            && self.is_undisrupted()
         {
             return Ok(reading);
         }
@@ -107,6 +121,7 @@ impl Clock {
         let read = || *taken.insert(read_unordered(CounterId::CPU));
         if self.counter == CounterId::CPU
             && let Some(reading) = self.reader().plain_reading(&self.verified, read)
+            && self.is_undisrupted()
         {
             return Ok(reading);
         }
@@ -121,6 +136,7 @@ impl Clock {
         let counter = taken.map_or_else(|| open::read_counter(self.counter), Ok);
         // What is wrong with the page comes first, as for a counter that can be read.
         let at = counter.unwrap_or_default();
+        self.check_machine()?;
         match self.reader().verified_reading((at, self.counter), &self.verified) {
             Err(ReadError::OtherCounter(id)) => self.now_by(id),
             result => counter.and(result),
@@ -128,7 +144,30 @@ impl Clock {
     }
 
     fn now_by(&self, id: CounterId) -> Result<Reading, ReadError> {
-        self.reader().reading_at(open::read_counter(id)?, id)
+        let counter = open::read_counter(id)?;
+        self.check_machine()?;
+        self.reader().reading_at(counter, id)
+    }
+
+    /// Whether, as far as can be seen, the counter readings so far are of the epoch of the publications so far.
+    #[inline(always)]
+    fn is_undisrupted(&self) -> bool {
+        self.machine.as_ref().is_none_or(Machine::is_as_seen)
+    }
+
+    /// Looks whether the virtual machine was restored, migrated or copied, and the daemon has not noticed it yet. A
+    /// program that converts readings of the counter itself, by a [`snapshot`](Self::snapshot), asks this after it read
+    /// the counter.
+    ///
+    /// # Errors
+    /// [`ReadError::Disrupted`].
+    pub fn check_machine(&self) -> Result<(), ReadError> {
+        self.machine.as_ref().map_or(Ok(()), |machine| machine.compare(self.reader()))
+    }
+
+    /// Whether a disruption of the virtual machine is seen in every reading, and not only at the daemon's next look.
+    pub fn watches_machine(&self) -> bool {
+        self.machine.is_some() && self.reader().machine().is_some()
     }
 
     /// The present time as [`now`](Self::now) gives it, but for the bound: this one holds although a minority of the
@@ -138,18 +177,23 @@ impl Clock {
     /// As [`now`](Self::now).
     pub fn now_strict(&self) -> Result<Reading, ReadError> {
         let snapshot = self.snapshot()?;
-        snapshot.strict_reading_at(open::read_counter(snapshot.counter_id())?)
+        let counter = open::read_counter(snapshot.counter_id())?;
+        self.check_machine()?;
+        snapshot.strict_reading_at(counter)
     }
 
     /// Reads the counter, after everything that the program did before, and notes its epoch; converts nothing.
     ///
-    /// A stamp taken while the page was empty or damaged is of no epoch, and refused later. One of a kernel's counter
+    /// A stamp taken while the page was empty or damaged, or after a disruption of the virtual machine that the daemon
+    /// has not noticed yet, is of no epoch, and refused later. One of a kernel's counter
     /// that could not be read is refused as well; [`now`](Self::now) says why.
     #[inline]
     pub fn stamp(&self) -> Stamp {
         let counter = read_ordered(self.counter);
         match self.reader().mark() {
-            Some(mark) if mark.counter_id == self.counter => Stamp::from_parts(counter, mark.epoch),
+            Some(mark) if mark.counter_id == self.counter && self.is_undisrupted() => {
+                Stamp::from_parts(counter, mark.epoch)
+            }
             mark => self.careful_stamp(mark),
         }
     }
@@ -157,10 +201,10 @@ impl Clock {
     #[cold]
     #[inline(never)]
     fn careful_stamp(&self, mark: Option<Mark>) -> Stamp {
-        match mark.filter(|mark| USABLE.contains(&mark.counter_id)) {
-            Some(mark) => Stamp::from_parts(read_ordered(mark.counter_id), mark.epoch),
-            None => Stamp::from_parts(read_ordered(self.counter), NO_EPOCH),
-        }
+        let mark = mark.filter(|mark| USABLE.contains(&mark.counter_id));
+        let counter = read_ordered(mark.map_or(self.counter, |mark| mark.counter_id));
+        let epoch = mark.filter(|_| self.check_machine().is_ok()).map_or(NO_EPOCH, |mark| mark.epoch);
+        Stamp::from_parts(counter, epoch)
     }
 
     /// The time of a stamp, of up to a day ago: by the lines around it, which the daemon keeps, or by the newest line

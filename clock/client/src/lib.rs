@@ -19,6 +19,7 @@
 
 mod c_api;
 mod clock;
+mod machine;
 mod open;
 mod stamp;
 

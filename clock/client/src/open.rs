@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// The variable that names another page.
 const VARIABLE: &str = "FFCLOCK_PAGE";
+/// The variable that names another VMClock.
+const VM_CLOCK_VARIABLE: &str = "FFCLOCK_VMCLOCK";
 /// Where the daemon of the system publishes.
 const SYSTEM: &str = places::PAGE;
 
@@ -73,6 +75,12 @@ fn choose_path(variable: impl Fn(&str) -> Option<OsString>, exists: impl Fn(&Pat
         Some(user) if !exists(&system) && exists(&user) => user,
         _ => system,
     }
+}
+
+/// Where the VMClock of this machine is: `$FFCLOCK_VMCLOCK`, else the kernel's device.
+pub(crate) fn vm_clock() -> PathBuf {
+    let named = if privileged() { None } else { env::var_os(VM_CLOCK_VARIABLE) };
+    named.filter(|value| !value.is_empty()).map_or_else(|| places::VM_CLOCK.into(), PathBuf::from)
 }
 
 /// Whether the program was started with rights that its caller has not (set-user-ID and the like).

@@ -109,6 +109,13 @@ pub enum Break {
     },
     /// The counters of two CPUs do not agree.
     CpusDisagree(CpuDisagreement),
+    /// The virtual machine was restored, migrated or copied, as its VMClock shows.
+    Disrupted {
+        /// The disruption marker before.
+        from: u64,
+        /// The disruption marker now.
+        to: u64,
+    },
     /// The kernel counts time by another clocksource.
     ClocksourceChanged {
         /// What it used before.
@@ -129,6 +136,9 @@ impl fmt::Display for Break {
             Break::EpochEnded { from: Some(from), to } => write!(f, "the counter's epoch {from} ended, now it is {to}"),
             Break::TrustLost { why } => write!(f, "the kernel trusts the counter no more: {why}"),
             Break::CpusDisagree(seen) => seen.fmt(f),
+            Break::Disrupted { from, to } => {
+                write!(f, "the virtual machine was restored, migrated or copied: its marker was {from} and is {to}")
+            }
             Break::ClocksourceChanged { from, to } => write!(f, "the kernel's clocksource changed from {from} to {to}"),
         }
     }

@@ -28,7 +28,7 @@ pub use vote::{PublishedBound, Quorum, ServerVote, Tolerance, VoteConfig};
 
 pub use ffclock_service::{ConfigError, LONGEST_TEXT, MOST_PROBLEMS, Problem};
 use ffclock_source::SourceConfig;
-use ffclock_sys::places::{CALIBRATION, CONTROL, PAGE, STATE};
+use ffclock_sys::places::{CALIBRATION, CONTROL, PAGE, STATE, VM_CLOCK};
 use ffclock_units::{OptionDoc, OptionError, Span};
 use reader::Reader;
 use std::fmt;
@@ -71,6 +71,10 @@ ffclock_units::options! {
         nts_bootstrap: NtsBootstrap = NtsBootstrap::Refuse;
         /// Where to serve metrics (OpenMetrics text over HTTP). Only loopback addresses are accepted.
         metrics: Switchable<LoopbackAddress> = Switchable::Off;
+        /// The VMClock of the virtual machine that this host is: it shows that the machine was restored from a
+        /// snapshot, migrated or copied. Programs that read the page look at it as well. Where there is none, only a
+        /// jump of the counter or the servers' answers show it.
+        vm_clock: Switchable<FilePath> = Switchable::On(FilePath::fixed(VM_CLOCK));
         /// How long a published estimate may be believed without a sign of life from the daemon.
         valid_for: Span = Span::from_secs(64), Span::from_secs(2) => Span::from_secs(86_400);
     }

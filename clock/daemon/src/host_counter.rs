@@ -1,17 +1,21 @@
 //! The counter that time is kept with: which one it is, since when it has run undisturbed, and what remains of its past
 //! after a break.
 //!
-//! A break (suspend, jump, standstill, another clocksource) ends an epoch. At most the rate outlives it, and only after
-//! a suspend: a counter that jumps or stands still is not what it was taken for, and the kernel's raw clock has another
-//! rate with another clocksource. If the daemon may choose the counter, a changed clocksource is a reason to choose
-//! again, since the kernel gives up a clocksource that it found unsteady.
+//! A break (suspend, jump, standstill, another clocksource, a disruption of the virtual machine) ends an epoch. At most
+//! the rate outlives it, and only after a suspend or a disruption, as it outlives a restart of the daemon: a counter
+//! that jumps or stands still is not what it was taken for, and the kernel's raw clock has another rate with another
+//! clocksource. If the daemon may choose the counter, a changed clocksource is a reason to choose again, since the
+//! kernel gives up a clocksource that it found unsteady.
 
+use crate::config::DaemonConfig;
 use crate::kernel_clock::KernelClock;
 use crate::resolve::{LookUp, of_system};
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterId, HostReadings, Nominal, NominalError};
 use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
+use ffclock_sys::{SharedVmClock, VmClockError, places};
 use ffclock_units::{Counter, CounterEpoch};
+use std::path::Path;
 
 /// The machine's account of its counters; a test substitutes its own.
 pub(crate) trait Host {
@@ -102,6 +106,36 @@ impl Readings for Witnesses {
     }
 }
 
+/// The VMClock of the machine that this is, if it has one that may be read. Without it the daemon does its work.
+pub(crate) fn vm_clock(config: &DaemonConfig) -> Option<SharedVmClock> {
+    let path = config.vm_clock.value()?.as_path();
+    match SharedVmClock::open(path) {
+        Ok(clock) => {
+            tracing::info!(path = %path.display(), marker = clock.marker(), "watching the virtual machine");
+            Some(clock)
+        }
+        Err(VmClockError::Missing(_)) if path == Path::new(places::VM_CLOCK) => None,
+        Err(error) => {
+            tracing::warn!(%error, "snapshots and migrations of this machine will be noticed late");
+            None
+        }
+    }
+}
+
+/// The virtual machine that the daemon runs in.
+struct Machine {
+    clock: SharedVmClock,
+    marker: u64,
+}
+
+impl Machine {
+    fn observe(&mut self) -> Result<(), Break> {
+        let to = self.clock.marker();
+        let from = std::mem::replace(&mut self.marker, to);
+        if from == to { Ok(()) } else { Err(Break::Disrupted { from, to }) }
+    }
+}
+
 /// What remains of a counter's past after a break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
@@ -119,6 +153,7 @@ pub(crate) struct HostCounter {
     pub(crate) nominal: Nominal,
     continuity: Continuity<Witnesses>,
     cpus: Option<Box<dyn Cpus>>,
+    machine: Option<Machine>,
     pub(crate) epoch: CounterEpoch,
     /// A reading at or after the beginning of the epoch.
     pub(crate) begin: Counter,
@@ -135,7 +170,18 @@ impl HostCounter {
         let continuity = watch(host.as_ref(), &chosen, nominal);
         let begin = ffclock_counter::read_ordered(chosen.kind);
         let cpus = host.cpus(chosen.kind);
-        Ok(HostCounter { host, choice, chosen, nominal, continuity, cpus, epoch, begin })
+        Ok(HostCounter { host, choice, chosen, nominal, continuity, cpus, machine: None, epoch, begin })
+    }
+
+    /// The same in a virtual machine whose VMClock is watched.
+    pub(crate) fn in_machine(self, clock: Option<SharedVmClock>) -> Self {
+        let machine = clock.map(|clock| Machine { marker: clock.marker(), clock });
+        HostCounter { machine, ..self }
+    }
+
+    /// The disruption marker of the virtual machine in this epoch, where it is watched.
+    pub(crate) fn marker(&self) -> Option<u64> {
+        self.machine.as_ref().map(|machine| machine.marker)
     }
 
     /// The counter in use.
@@ -158,7 +204,10 @@ impl HostCounter {
     /// # Errors
     /// The break, if there was one.
     pub(crate) fn observe(&mut self) -> Result<(), Break> {
-        self.continuity.observe()
+        let run = self.continuity.observe();
+        // A disruption explains whatever the counter did, and comes to light by the marker even where it did nothing.
+        self.machine.as_mut().map_or(Ok(()), Machine::observe)?;
+        run
     }
 
     /// Checks that the counters of two CPUs agree, of other CPUs each time.
@@ -184,7 +233,8 @@ impl HostCounter {
         }
         self.epoch = self.epoch.next();
         self.begin = self.read();
-        if matches!(broken, Break::Suspended { .. }) { Past::Rate } else { Past::Nothing }
+        let keeps_rate = matches!(broken, Break::Suspended { .. } | Break::Disrupted { .. });
+        if keeps_rate { Past::Rate } else { Past::Nothing }
     }
 
     /// Whether the same choice may mean another counter now: the kernel's active counter is the one that it keeps time

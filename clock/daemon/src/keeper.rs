@@ -19,7 +19,7 @@ mod tests;
 use crate::calibrator::Calibrator;
 use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
 use crate::establish::Establisher;
-use crate::host_counter::{Host, HostCounter, ThisHost};
+use crate::host_counter::{self, Host, HostCounter, ThisHost};
 use crate::journal::{Journal, Weight};
 use crate::kernel_clock::KernelClockDriver;
 use crate::leaps::{self, Vote};
@@ -126,6 +126,7 @@ impl<'a> Keeper<'a> {
         let kernel_clock = driving::driver(host.as_ref(), &config.daemon, now)?;
         let resolver = Resolver::new(host.look_up()).map_err(about("resolver"))?;
         let host_counter = HostCounter::start(host, driving::choice(&config.daemon), epoch_after(&page))?;
+        let host_counter = host_counter.in_machine(host_counter::vm_clock(&config.daemon));
         let stamper = Stamper::new(host_counter.kind(), host_counter.nominal.period);
         let mut keeper = Keeper {
             read_config,

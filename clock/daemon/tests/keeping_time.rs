@@ -7,10 +7,11 @@ use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_control::protocol::{SourceState, StatusReport};
 use ffclock_counter::CounterId;
-use ffclock_page::{Reader, check_history};
+use ffclock_page::{ReadError, Reader, check_history};
 use ffclock_sys::{DriverStamps, SharedHistoryReader, SharedPageReader, history_beside};
-use ffclock_units::{Bound, ClockError, Span, Status};
-use std::time::Duration;
+use ffclock_units::{Bound, ClockError, LeapTable, Span, Status};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
 /// Returns the `stamps` of the status.
 fn keeps_time(name: &str, kind: CounterId, stamps: &str, listen: &str) -> String {
@@ -197,4 +198,52 @@ fn the_rate_is_remembered_across_a_restart() {
     let rate_bound = after.clock.expect("just seen").rate_bound_ppm;
     assert!(rate_bound < 100.0, "the first estimate rests on the remembered rate: {rate_bound} ppm");
     assert!(after.counter.epoch > epoch, "stamps from before the restart are recognised");
+}
+
+/// A virtual machine that is restored from a snapshot finds that the world went on without it. The server shows how
+/// far.
+#[test]
+fn a_restored_machine_finds_the_time_again_and_gives_none_before() {
+    let scratch = Scratch::new("restored");
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    let path = scratch.path().join("vmclock");
+    let mut machine = vec![0; 4096];
+    machine[..12].copy_from_slice(b"VCLK\x70\0\0\0\x01\0\xff\0");
+    std::fs::write(&path, &machine).unwrap();
+    let host = std::fs::File::options().write(true).open(&path).unwrap();
+    let top = scratch.daemon_section(&format!("counter = \"tsc\"\nvm_clock = \"{}\"", path.display()));
+    let daemon = Daemon::start(&scratch, &(top + &server_section(server.address, "")));
+    daemon.wait_for("some exchanges", |status| status.sources[0].used >= 8);
+    let page = common::page_reader(&scratch);
+    let reader = Reader::new(page.words());
+    for marker in 1..=3_u64 {
+        let before = reader.snapshot().unwrap().epoch();
+        let away = Span::from_secs(100 * marker as i64);
+        // A server answers before all this or after it, never in between.
+        server.behave(|behaviour| {
+            host.write_all_at(&marker.to_le_bytes(), 16).unwrap();
+            behaviour.lie = away;
+        });
+        let start = Instant::now();
+        let mut refused = 0;
+        let found = loop {
+            let counter = ffclock_counter::read_ordered(CounterId::CPU);
+            let reading = reader.reading_at(counter, CounterId::CPU).ok().filter(|_| reader.machine() == Some(marker));
+            if let Some(reading) = reading {
+                break (counter, reading);
+            }
+            refused += 1;
+            assert!(start.elapsed() < Duration::from_secs(20), "no time after {refused} looks");
+            std::thread::sleep(Duration::from_micros(100));
+        };
+        let (counter, reading) = found;
+        let error = reading.time - LeapTable::built_in().utc_from_tai(truth.at(counter) + away);
+        println!("restore {marker}: time is back after {:?}, bound {}", start.elapsed(), reading.bound);
+        assert!(refused > 0 && reading.bound.contains(ClockError::new(error)), "{error}: {reading:?}");
+        assert_eq!(reader.snapshot().unwrap().epoch(), before.next());
+        assert_eq!(reader.reading_of(counter, before).unwrap_err(), ReadError::OtherEpoch);
+        daemon.wait_for("more exchanges", |status| status.sources[0].used >= 4);
+    }
+    assert!(daemon.log().contains("restored, migrated or copied: its marker was 0 and is 1"), "{}", daemon.log());
 }

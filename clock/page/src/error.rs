@@ -29,6 +29,8 @@ pub enum ReadError {
     Page(PageError),
     /// There is no estimate now: nothing was heard yet, or the counter's epoch ended.
     NoEstimate,
+    /// The virtual machine was restored, migrated or copied since, and the daemon has not found the time again.
+    Disrupted,
     /// The stamp is older than the counter's present epoch.
     BeforeEpoch,
     /// The stamp, or one of two, belongs to another epoch of the counter.
@@ -73,6 +75,9 @@ impl fmt::Display for ReadError {
         match self {
             ReadError::Page(error) => error.fmt(f),
             ReadError::NoEstimate => f.write_str("the clock has no estimate at present"),
+            ReadError::Disrupted => f.write_str(
+                "the virtual machine was restored, migrated or copied: no time is known until a server answers",
+            ),
             ReadError::BeforeEpoch => f.write_str("the stamp was taken before the counter's present epoch began"),
             ReadError::OtherEpoch => f.write_str("the stamp belongs to another epoch of the counter"),
             ReadError::OtherCounter(id) => write!(f, "the page is about the counter {}", id.name()),

@@ -40,6 +40,10 @@ pub mod header {
     pub const TAG: usize = 6;
     /// The sequence of the latest publication, 0 before the first.
     pub const LATEST: usize = 7;
+    /// The virtual machine's disruption marker that the latest publication rests on, as its VMClock shows it.
+    pub const MACHINE: usize = 8;
+    /// 1 where the writer watches a VMClock, else 0, as in pages of earlier writers.
+    pub const MACHINE_WATCHED: usize = 9;
 }
 
 /// Where the first slot begins.

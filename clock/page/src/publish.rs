@@ -6,7 +6,7 @@
 
 use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, UNKNOWN_NOISE, header, slot, state, vote};
 use crate::words::{self, PAGE, PageWords};
-use crate::{BootId, CounterId};
+use crate::{BootId, CounterId, Reader};
 use ffclock_units::{
     Counter, CounterEpoch, Estimate, GrowingBound, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
 };
@@ -91,6 +91,24 @@ impl<M: AsRef<PageWords>> Writer<M> {
             write_header(page, &wanted);
         }
         is_damaged
+    }
+
+    /// Shows readers the disruption marker of the virtual machine that publications rest on from here on, or that none
+    /// is watched. A publication that rests on another marker is withdrawn before.
+    pub fn show_machine(&mut self, marker: Option<u64>) {
+        let shown = Reader::new(self.memory.as_ref()).machine();
+        if shown == marker {
+            return;
+        }
+        if shown.is_some() {
+            self.retire(Status::Unsynchronised);
+        }
+        let page = self.memory.as_ref();
+        words::store(page, header::MACHINE_WATCHED, 0);
+        words::order_stores();
+        words::store(page, header::MACHINE, marker.unwrap_or(0));
+        words::order_stores();
+        words::store(page, header::MACHINE_WATCHED, marker.is_some().into());
     }
 
     /// Makes `publication`, of a clock with one server, what readers see. Never waits.

@@ -282,6 +282,14 @@ impl<'a> Reader<'a> {
         layout::counter_of(tag).map(|counter_id| Mark { counter_id, epoch: layout::epoch_of(tag) })
     }
 
+    /// The disruption marker of the virtual machine that all publications so far rest on; `None` where the writer
+    /// watches none. What was read before a look at the machine's own marker is good only if that is still the same.
+    #[inline(always)]
+    pub fn machine(&self) -> Option<u64> {
+        let is_watched = words::load(self.page, header::MACHINE_WATCHED) == 1;
+        is_watched.then(|| words::load(self.page, header::MACHINE))
+    }
+
     /// The status at a reading of the counter; [`Status::Unsynchronised`] also where the page cannot be read.
     pub fn status_at(&self, counter: Counter) -> Status {
         self.snapshot().map_or(Status::Unsynchronised, |snapshot| snapshot.status_at(counter))

@@ -126,6 +126,29 @@ fn a_clock_with_one_server_has_one_bound() {
     assert_eq!(snapshot.strict_reading_at(REFERENCE + seconds(7)), Ok(reading));
 }
 
+/// What rests on another marker is withdrawn first, and a restarted writer that shows the same one withdraws nothing.
+#[test]
+fn a_page_shows_the_machine_that_its_publications_rest_on() {
+    let page = published(&publication());
+    let reader = Reader::new(page.as_ref());
+    assert_eq!(reader.machine(), None);
+    for (marker, status) in [
+        (Some(7), Status::Synchronised),
+        (Some(7), Status::Synchronised),
+        (Some(8), Status::Unsynchronised),
+        (None, Status::Unsynchronised),
+        (Some(u64::MAX), Status::Synchronised),
+        (None, Status::Unsynchronised),
+    ] {
+        let mut writer = Writer::open(&page, None);
+        if reader.machine().is_none() {
+            writer.publish(&publication());
+        }
+        writer.show_machine(marker);
+        assert_eq!((reader.machine(), reader.snapshot().unwrap().published_status()), (marker, status));
+    }
+}
+
 #[test]
 fn before_the_epoch_there_is_neither_a_reading_nor_a_bound() {
     let snapshot = snapshot(&publication());

@@ -216,7 +216,9 @@ impl FastPathKeeper {
     fn renew(&mut self, clock: &mut ServedClock) -> Result<(), String> {
         let policy = self.follow_policy()?;
         let line = match clock.snapshot() {
-            Some(snapshot) => self.line(&snapshot, &policy.face),
+            Some(snapshot) => self
+                .line(&snapshot, &policy.face)
+                .and_then(|line| clock.undisrupted(Some(&snapshot)).map_or(Err(NoLine::Unsynchronised), |_| Ok(line))),
             None => Err(NoLine::Unsynchronised),
         };
         let done = match &line {

@@ -159,6 +159,7 @@ impl Worker {
             return;
         }
         self.arrivals.take_pair();
+        let snapshot = self.clock.undisrupted(snapshot);
         leaving.take_over(&self.socket, |stamped_ns| {
             let counter = self.arrivals.left(stamped_ns, self.sent_at)?;
             face::timestamp(snapshot?, counter, self.policy.face.smear).map(even)
@@ -248,6 +249,7 @@ impl Worker {
     /// Writes the replies of the batch. The time of leaving is read last of all.
     fn reply(&mut self, snapshot: Option<&Snapshot>) {
         let transmit = self.arrivals.now();
+        let snapshot = self.clock.undisrupted(snapshot);
         self.sent_at = transmit;
         let options = &self.policy.face;
         let earliest = self.pending.iter().fold(transmit, |earliest, pending| {
@@ -306,6 +308,7 @@ impl Worker {
     /// and the claim is made for it.
     fn reply_protected(&mut self, snapshot: Option<&Snapshot>, pending: &PendingReply, number: usize) {
         let transmit = self.arrivals.now();
+        let snapshot = self.clock.undisrupted(snapshot);
         self.sent_at = transmit;
         let options = &self.policy.face;
         let received = if pending.received.is_after(transmit) { transmit } else { pending.received };

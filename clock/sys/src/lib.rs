@@ -41,6 +41,7 @@ mod stream;
 mod time;
 mod timer;
 mod tracefs;
+mod vm_clock;
 
 #[cfg(target_os = "linux")]
 pub use batch::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, inherited_sockets};
@@ -67,3 +68,4 @@ pub use timer::CancelOnSetTimer;
 pub use tracefs::{
     BufferPage, EventFormat, Field, FormatError, Lost, TraceEvent, TraceInstance, TraceUnavailable, thread_in_events,
 };
+pub use vm_clock::{SharedVmClock, VmClockError};

@@ -23,6 +23,9 @@ pub const SERVE_CONFIGURATION: &str = if BSD { "/usr/local/etc/ffclock/serve.tom
 /// The secret of the NTP server's cookies.
 pub const SERVE_COOKIES: &str = if BSD { "/var/db/ffclock-serve/cookies" } else { "/var/lib/ffclock-serve/cookies" };
 
+/// The VMClock of a virtual machine (Linux 6.13 and later).
+pub const VM_CLOCK: &str = "/dev/vmclock0";
+
 /// Below the directories of an ordinary user (`$XDG_RUNTIME_DIR`, `$XDG_STATE_HOME`): the directory of this program.
 pub const OF_USER: &str = "ffclock";
 /// The page in the directory of an ordinary user.

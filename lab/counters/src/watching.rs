@@ -108,6 +108,7 @@ fn of_break(t: f64, counter: CounterId, broken: &Break) -> CounterFault {
         Break::TrustLost { .. } => TRUST_LOST,
         Break::CounterVanished { .. } => "vanished",
         Break::EpochEnded { .. } => "epoch-ended",
+        Break::Disrupted { .. } => "disrupted",
     };
     CounterFault { t, counter: counter.name().to_owned(), kind, evidence: broken.to_string() }
 }

@@ -21,7 +21,9 @@ pub(crate) fn cannot_open(error: &OpenError) -> PyErr {
 pub(crate) fn no_reading(error: ReadError) -> PyErr {
     let text = error.to_string();
     match error {
-        ReadError::NoEstimate | ReadError::Page(PageFault::Empty) => UnsynchronisedError::new_err(text),
+        ReadError::NoEstimate | ReadError::Disrupted | ReadError::Page(PageFault::Empty) => {
+            UnsynchronisedError::new_err(text)
+        }
         ReadError::BeforeEpoch | ReadError::OtherEpoch => EpochError::new_err(text),
         // A page about a counter that this machine has not is of no use, whatever its epoch.
         ReadError::OtherCounter(_) | ReadError::CounterUnreadable { .. } | ReadError::Page(_) => {

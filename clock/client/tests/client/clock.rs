@@ -7,7 +7,8 @@ use ffclock_counter::{CounterId, raw_clock, read_ordered};
 use ffclock_page::{BootId, Publication, VoteCounts, VotedPart, Writer};
 use ffclock_sys::{PageFileError, SharedPage};
 use ffclock_units::{CounterEpoch, GrowingBound, Moment, Period, Span, Ticks};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,6 +74,56 @@ fn the_strict_bound_comes_with_the_same_time() {
     assert_eq!(clock.snapshot().unwrap().vote(), Some(counts));
     let other = Stamp::from_parts(stamp.counter(), CounterEpoch::from_raw(stamp.epoch().raw() + 1));
     assert_eq!(clock.at_strict(other), Err(ReadError::OtherEpoch));
+}
+
+/// A VMClock with this disruption marker, as its host writes it.
+fn write_marker(path: &Path, marker: u64) {
+    let mut bytes = vec![0; 4096];
+    bytes[..12].copy_from_slice(b"VCLK\x70\0\0\0\x01\0\xff\0");
+    bytes[16..24].copy_from_slice(&marker.to_le_bytes());
+    // In its place, as a program has it mapped.
+    let file = std::fs::File::options().create(true).truncate(false).write(true).open(path).expect("a file for the test");
+    file.write_all_at(&bytes, 0).expect("the file can be written");
+}
+
+#[test]
+fn after_a_restore_no_reading_is_given_until_the_daemon_knows_of_it() {
+    let directory = Directory::new();
+    let (path, machine) = (directory.join("page"), directory.join("vmclock"));
+    write_marker(&machine, 1);
+    let mut writer = writer(&path);
+    writer.show_machine(Some(1));
+    writer.publish(&publication());
+    let clock = Clock::open_at(&path).unwrap();
+    assert!(!clock.watches_machine(), "this machine has a VMClock of its own");
+    let clock = clock.watching(&machine).unwrap();
+    assert!(clock.watches_machine());
+    let before = clock.stamp();
+    assert!(clock.now().is_ok() && clock.now().is_ok() && clock.at(before).is_ok());
+
+    write_marker(&machine, 2);
+    for _ in 0..3 {
+        assert_eq!(clock.now(), Err(ReadError::Disrupted));
+        assert_eq!(clock.now_unordered(), Err(ReadError::Disrupted));
+        assert_eq!(clock.now_strict(), Err(ReadError::Disrupted));
+    }
+    assert_eq!(clock.status(), Status::Unsynchronised);
+    let (after, as_before) = (clock.stamp(), clock.at(before));
+    assert_eq!(clock.at(after), Err(ReadError::OtherEpoch));
+    assert!(as_before.is_ok(), "a stamp from before is of the page's epoch");
+
+    writer.show_machine(Some(2));
+    assert_eq!(clock.now(), Err(ReadError::NoEstimate));
+    let again = Publication { epoch: CounterEpoch::from_raw(publication().epoch.raw() + 1), ..publication() };
+    writer.publish(&again);
+    assert!(clock.now().is_ok() && clock.now().is_ok() && clock.at(clock.stamp()).is_ok());
+    assert_eq!(clock.at(before), Err(ReadError::OtherEpoch));
+    assert_eq!(clock.at(after), Err(ReadError::OtherEpoch));
+
+    writer.show_machine(None);
+    writer.publish(&again);
+    write_marker(&machine, 3);
+    assert!(clock.now().is_ok() && !clock.watches_machine(), "a daemon that watches nothing promises nothing");
 }
 
 /// What a program sees that may not open /dev/ffcounter, or on a machine without it.
