@@ -82,7 +82,8 @@ fn write_marker(path: &Path, marker: u64) {
     bytes[..12].copy_from_slice(b"VCLK\x70\0\0\0\x01\0\xff\0");
     bytes[16..24].copy_from_slice(&marker.to_le_bytes());
     // In its place, as a program has it mapped.
-    let file = std::fs::File::options().create(true).truncate(false).write(true).open(path).expect("a file for the test");
+    let file =
+        std::fs::File::options().create(true).truncate(false).write(true).open(path).expect("a file for the test");
     file.write_all_at(&bytes, 0).expect("the file can be written");
 }
 
