@@ -11,6 +11,7 @@
 
 mod at;
 mod control;
+mod doctor;
 mod elapsed;
 pub mod failure;
 mod moved;
@@ -94,6 +95,8 @@ enum Subcommands {
     Wait(wait::Args),
     /// Have the daemon read its configuration again
     Reload(reload::Args),
+    /// Find what is wrong with the clock on this host
+    Doctor(doctor::Args),
     /// Show the state of ffclock-serve, the NTP server
     Serve(serve::Args),
 }
@@ -130,6 +133,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Subcommands::Watch(args) => watch::run(global, args),
         Subcommands::Wait(args) => wait::run(global, args),
         Subcommands::Reload(args) => reload::run(global, args),
+        Subcommands::Doctor(args) => doctor::run(global, args),
         Subcommands::Serve(args) => serve::run(global, args),
     }
 }

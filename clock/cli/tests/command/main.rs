@@ -3,6 +3,7 @@
 
 mod asking;
 mod common;
+mod doctor;
 mod moved;
 mod reading;
 mod terminal;
