@@ -14,6 +14,7 @@ mod control;
 mod doctor;
 mod elapsed;
 pub mod failure;
+mod feed;
 mod moved;
 mod now;
 pub mod output;
@@ -97,6 +98,8 @@ enum Subcommands {
     Reload(reload::Args),
     /// Find what is wrong with the clock on this host
     Doctor(doctor::Args),
+    /// Give the time to another clock daemon of this host
+    Feed(feed::Args),
     /// Show the state of ffclock-serve, the NTP server
     Serve(serve::Args),
 }
@@ -134,6 +137,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Subcommands::Wait(args) => wait::run(global, args),
         Subcommands::Reload(args) => reload::run(global, args),
         Subcommands::Doctor(args) => doctor::run(global, args),
+        Subcommands::Feed(args) => feed::run(global, args),
         Subcommands::Serve(args) => serve::run(global, args),
     }
 }

@@ -4,6 +4,7 @@
 mod asking;
 mod common;
 mod doctor;
+mod feeding;
 mod moved;
 mod reading;
 mod terminal;
