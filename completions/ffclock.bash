@@ -19,8 +19,14 @@ _ffclock() {
             ffclock,at)
                 cmd="ffclock__subcmd__at"
                 ;;
+            ffclock,doctor)
+                cmd="ffclock__subcmd__doctor"
+                ;;
             ffclock,elapsed)
                 cmd="ffclock__subcmd__elapsed"
+                ;;
+            ffclock,feed)
+                cmd="ffclock__subcmd__feed"
                 ;;
             ffclock,help)
                 cmd="ffclock__subcmd__help"
@@ -52,8 +58,14 @@ _ffclock() {
             ffclock__subcmd__help,at)
                 cmd="ffclock__subcmd__help__subcmd__at"
                 ;;
+            ffclock__subcmd__help,doctor)
+                cmd="ffclock__subcmd__help__subcmd__doctor"
+                ;;
             ffclock__subcmd__help,elapsed)
                 cmd="ffclock__subcmd__help__subcmd__elapsed"
+                ;;
+            ffclock__subcmd__help,feed)
+                cmd="ffclock__subcmd__help__subcmd__feed"
                 ;;
             ffclock__subcmd__help,help)
                 cmd="ffclock__subcmd__help__subcmd__help"
@@ -104,7 +116,7 @@ _ffclock() {
 
     case "${cmd}" in
         ffclock)
-            opts="-h -V --page --control --json --help --version now stamp at elapsed status sources watch wait reload serve help"
+            opts="-h -V --page --control --json --help --version now stamp at elapsed status sources watch wait reload doctor feed serve help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -151,6 +163,44 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__doctor)
+            opts="-h --bound --config --root --bundle --list --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --bound)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__elapsed)
             opts="-h --output --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -177,8 +227,46 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__feed)
+            opts="-h --chrony --interval --bound --count --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --chrony)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bound)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__help)
-            opts="now stamp at elapsed status sources watch wait reload serve help"
+            opts="now stamp at elapsed status sources watch wait reload doctor feed serve help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -205,7 +293,35 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__help__subcmd__elapsed)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__feed)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

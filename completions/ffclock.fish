@@ -38,6 +38,8 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sources" -d 'Show t
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "watch" -d 'Watch the clock live'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "wait" -d 'Wait until the clock is synchronised, or its bound small enough'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "doctor" -d 'Find what is wrong with the clock on this host'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "feed" -d 'Give the time to another clock daemon of this host'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "serve" -d 'Show the state of ffclock-serve, the NTP server'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
@@ -91,6 +93,23 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l page -d 'The 
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l bound -d 'A bound above this is a finding' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l config -d 'The daemon\'s configuration [default: where ffclockd looks]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l root -d 'Look at the system below this directory, such as that of a container' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l bundle -d 'Also write findings, state, configuration, log and the last day\'s recordings into an archive (tar) for a report' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l list -d 'Only show what is looked for'
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l chrony -d 'The socket of chronyd\'s SOCK reference clock' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l interval -d 'Time between two samples' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l bound -d 'No sample while the bound is above this' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l count -d 'End after this number of samples' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand serve; and not __fish_seen_subcommand_from status help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand serve; and not __fish_seen_subcommand_from status help" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand serve; and not __fish_seen_subcommand_from status help" -l json -d 'Answer in JSON, one object a line'
@@ -104,15 +123,17 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand serve; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand serve; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand serve; and __fish_seen_subcommand_from help" -f -a "status" -d 'Show what the server claims, and what it has answered and refused'
 complete -c ffclock -n "__fish_ffclock_using_subcommand serve; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "now" -d 'Show the time with its bound'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "at" -d 'Show the time of stamps that were taken earlier'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "status" -d 'Show the state of the daemon and its clock'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "sources" -d 'Show the servers and how each is doing'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "wait" -d 'Wait until the clock is synchronised, or its bound small enough'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "reload" -d 'Have the daemon read its configuration again'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "serve" -d 'Show the state of ffclock-serve, the NTP server'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload serve help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "now" -d 'Show the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "at" -d 'Show the time of stamps that were taken earlier'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "wait" -d 'Wait until the clock is synchronised, or its bound small enough'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "doctor" -d 'Find what is wrong with the clock on this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "feed" -d 'Give the time to another clock daemon of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "serve" -d 'Show the state of ffclock-serve, the NTP server'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload doctor feed serve help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from serve" -f -a "status" -d 'Show what the server claims, and what it has answered and refused'

@@ -60,7 +60,7 @@ pub(crate) fn reload(global: &Global) -> Result<(), Failure> {
 
 /// The socket that was named; or else the one beside the page, which need not be there for that; or else, where no page
 /// was named either, the first that is there in the usual places.
-fn socket(global: &Global) -> Result<PathBuf, Failure> {
+pub(crate) fn socket(global: &Global) -> Result<PathBuf, Failure> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     match (&global.control, &global.page) {
         (Some(named), _) => Ok(named.clone()),
@@ -137,7 +137,7 @@ fn ask(asked: &Asked, path: &Path, request: Request) -> Result<String, Failure> 
 
 /// A connection whose every step is bounded: with a send timeout, Linux also bounds the wait for a place in a full
 /// backlog.
-fn connect(path: &Path) -> std::io::Result<UnixStream> {
+pub(crate) fn connect(path: &Path) -> std::io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE))?;

@@ -11,8 +11,10 @@
 
 mod at;
 mod control;
+mod doctor;
 mod elapsed;
 pub mod failure;
+mod feed;
 mod moved;
 mod now;
 pub mod output;
@@ -94,6 +96,10 @@ enum Subcommands {
     Wait(wait::Args),
     /// Have the daemon read its configuration again
     Reload(reload::Args),
+    /// Find what is wrong with the clock on this host
+    Doctor(doctor::Args),
+    /// Give the time to another clock daemon of this host
+    Feed(feed::Args),
     /// Show the state of ffclock-serve, the NTP server
     Serve(serve::Args),
 }
@@ -130,6 +136,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Subcommands::Watch(args) => watch::run(global, args),
         Subcommands::Wait(args) => wait::run(global, args),
         Subcommands::Reload(args) => reload::run(global, args),
+        Subcommands::Doctor(args) => doctor::run(global, args),
+        Subcommands::Feed(args) => feed::run(global, args),
         Subcommands::Serve(args) => serve::run(global, args),
     }
 }

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 /// How often [`Clock::wait_until`] looks.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// The clock that a daemon publishes. It can be shared between threads; none ever waits for another, nor for the
 /// daemon.

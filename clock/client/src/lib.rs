@@ -14,6 +14,18 @@
 //! println!("{:?}", clock.elapsed(begin, end)?.span);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//! Commit wait: an event gets a time, and is shown to others only when that time has certainly passed, so that
+//! every host that saw it gives later times only ([`certainly_before`] holds between the two).
+//! ```no_run
+//! use ffclock_client::{Clock, latest};
+//! use std::time::Duration;
+//! let clock = Clock::open()?;
+//! let commit = latest(&clock.time_of(clock.stamp())?);
+//! // ... write the transaction with the time `commit` ...
+//! clock.wait_certainly_after(commit, Duration::from_secs(1))?;
+//! // ... and show it.
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //! The C interface is in `include/ffclock.h`; its guide is `docs/client.md`.
 #![deny(missing_docs)]
 
@@ -21,10 +33,12 @@ mod c_api;
 mod clock;
 mod machine;
 mod open;
+mod order;
 mod stamp;
 
 pub use clock::{Clock, WaitError};
 pub use ffclock_page::{Interval, IntervalWay, PageError, ReadError, Snapshot, VotedTime};
 pub use ffclock_units::{Bound, Reading, StandardUncertainty, Status};
 pub use open::{OpenError, default_page};
+pub use order::{certainly_before, earliest, latest};
 pub use stamp::Stamp;

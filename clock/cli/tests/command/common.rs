@@ -47,20 +47,23 @@ impl Place {
 
     /// Publishes a clock that was right when this is called, believable for an hour.
     pub fn publish(&self, status: Status) {
-        let estimate = estimate(status);
-        let tai = estimate.time;
-        let memory = PageMemory::new();
-        let mut writer = Writer::open(memory, boot());
-        writer.publish(&Publication {
-            counter_id: CounterId::MonotonicRaw,
-            epoch: CounterEpoch::from_raw(EPOCH),
-            epoch_begin: Counter::from_raw(0),
-            estimate,
-            leap: LeapTable::built_in().step_around(tai),
-            valid_until: estimate.counter + Ticks::from_raw(3_600_000_000_000),
-            server: None,
-        });
-        let words = writer.memory().as_ref().iter();
+        self.publish_by(&publication(status));
+    }
+
+    /// Writes a page with this publication.
+    pub fn publish_by(&self, publication: &Publication) {
+        let mut writer = Writer::open(PageMemory::new(), boot());
+        writer.publish(publication);
+        self.write_page(writer.memory());
+    }
+
+    /// Writes a page in which nothing was published.
+    pub fn publish_nothing(&self) {
+        self.write_page(Writer::open(PageMemory::new(), boot()).memory());
+    }
+
+    fn write_page(&self, memory: &PageMemory) {
+        let words = memory.as_ref().iter();
         let bytes: Vec<u8> = words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
         std::fs::write(self.page(), bytes).unwrap();
     }
@@ -132,6 +135,20 @@ impl Ended {
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// A clock that is right now, believable for an hour.
+pub fn publication(status: Status) -> Publication {
+    let estimate = estimate(status);
+    Publication {
+        counter_id: CounterId::MonotonicRaw,
+        epoch: CounterEpoch::from_raw(EPOCH),
+        epoch_begin: Counter::from_raw(0),
+        estimate,
+        leap: LeapTable::built_in().step_around(estimate.time),
+        valid_until: estimate.counter + Ticks::from_raw(3_600_000_000_000),
+        server: None,
     }
 }
 

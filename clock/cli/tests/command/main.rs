@@ -3,6 +3,8 @@
 
 mod asking;
 mod common;
+mod doctor;
+mod feeding;
 mod moved;
 mod reading;
 mod terminal;

@@ -5,5 +5,6 @@ mod c_api;
 mod clock;
 mod common;
 mod damage;
+mod order;
 mod page_header;
 mod threads;

@@ -1,0 +1,91 @@
+//! Faults of the host around the daemon.
+
+use super::{Listens, Seed};
+use crate::doctor::own_user;
+use std::fs;
+
+pub(super) const SEEDS: &[Seed] = &[
+    Seed {
+        sow: |host| {
+            host.config = None;
+            host.listens = Listens::Absent;
+        },
+        finds: &["config-missing", "daemon-absent"],
+    },
+    // Its servers are on its command line.
+    Seed { sow: |host| host.config = None, finds: &[] },
+    Seed {
+        sow: |host| host.program("ffclockd", "echo 'line 3: unknown key pol' >&2; exit 1"),
+        finds: &["config-wrong"],
+    },
+    Seed {
+        sow: |host| {
+            host.config = None;
+            fs::create_dir_all(host.place.file("etc/ffclock/ffclockd.toml")).unwrap();
+        },
+        finds: &["config-wrong"],
+    },
+    Seed { sow: |host| host.program("ffclockd", "exec sleep 60"), finds: &["config-unchecked"] },
+    Seed { sow: |host| host.config = Some("[[server]]\naddress = \"ntp.example.org\"\n"), finds: &["config-example"] },
+    Seed {
+        sow: |host| {
+            host.config = Some("require = \"nts\"\n[[server]]\naddress = \"a.example\"\n");
+            for key in ["authentication", "vote"] {
+                let of = &mut host.report["sources"][2][key];
+                *of = if key == "vote" {
+                    serde_json::json!({ "no_select": true, "trust": false, "prefer": false, "warming_up": false })
+                } else {
+                    serde_json::json!({ "kind": "none" })
+                };
+            }
+            let again = host.report["sources"][0].clone();
+            host.report["sources"].as_array_mut().unwrap().push(again);
+        },
+        finds: &["require-unmet"],
+    },
+    Seed {
+        sow: |host| {
+            host.config = Some("keys = \"/etc/ffclock/keys\"\n");
+            host.write("etc/ffclock/keys", "1 AES128 HEX:00\n");
+            host.mode("etc/ffclock/keys", 0o644);
+        },
+        finds: &["keys-readable"],
+    },
+    Seed {
+        sow: |host| host.write("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n"),
+        finds: &["clocksource-slow"],
+    },
+    Seed { sow: |host| host.write("proc/cpuinfo", "flags\t\t: fpu tsc\n"), finds: &["tsc-inconstant"] },
+    Seed { sow: |host| host.process(72, "systemd-timesyn", 100, 0), finds: &["steered-twice"] },
+    // One that leaves the clock alone.
+    Seed {
+        sow: |host| {
+            host.process(72, "systemd-timesyn", 100, 0);
+            host.write("proc/71/cmdline", "/usr/sbin/chronyd\0-x\0");
+        },
+        finds: &[],
+    },
+    Seed { sow: |host| host.process(80, "ffclockd", 7, 0), finds: &["daemon-twice"] },
+    Seed { sow: |host| host.process(70, "ffclockd", 0, 0), finds: &["daemon-root"] },
+    Seed { sow: |host| host.process(70, "ffclockd", own_user(&host.place).max(1), 19), finds: &["daemon-nice"] },
+    Seed {
+        sow: |host| {
+            fs::create_dir_all(host.place.file("var/lib/ffclock")).unwrap();
+            host.process(70, "ffclockd", own_user(&host.place) + 1, 0);
+        },
+        finds: &["state-rights"],
+    },
+    Seed {
+        sow: |host| host.program("systemctl", "echo LoadState=loaded; echo ActiveState=failed; echo Result=exit-code"),
+        finds: &["unit-failed"],
+    },
+    Seed {
+        sow: |host| host.program("systemctl", "echo LoadState=loaded; echo ActiveState=active; echo NRestarts=7"),
+        finds: &["unit-restarts"],
+    },
+    Seed {
+        sow: |host| host.program("systemctl", "echo LoadState=loaded; echo UnitFileState=disabled"),
+        finds: &["unit-disabled"],
+    },
+    Seed { sow: |host| host.program("systemctl", "echo LoadState=not-found"), finds: &[] },
+];

@@ -1,0 +1,128 @@
+//! `ffclock feed`: what another daemon is given, and what happens when it does not take it.
+
+use crate::common::{Place, publication};
+use ffclock_units::{LeapTable, Moment, Span, Status, Utc};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Publishes a clock that is ahead of the system clock by this.
+fn publish_ahead(place: &Place, ahead: Span) {
+    let mut publication = publication(Status::Synchronised);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let utc = Moment::<Utc>::from_origin(Span::from_nanos(since.as_nanos().cast_signed()) + ahead);
+    publication.estimate.time = LeapTable::built_in().tai_from_utc(utc);
+    publication.leap = LeapTable::built_in().step_around(publication.estimate.time);
+    place.publish_by(&publication);
+}
+
+#[test]
+fn a_sample_says_how_far_the_system_clock_is_behind() {
+    let place = Place::new();
+    publish_ahead(&place, Span::from_millis(250));
+    let socket = place.file("sock");
+    let receiver = UnixDatagram::bind(&socket).unwrap();
+    let before = SystemTime::now();
+    let name = socket.to_str().unwrap();
+    assert_eq!(place.run(&["feed", "--chrony", name, "--count", "2", "--interval", "1 ms"]).well(), "");
+    for _ in 0..2 {
+        let mut bytes = [0; 64];
+        assert_eq!(receiver.recv(&mut bytes).unwrap(), 40);
+        let seconds = u64::from_ne_bytes(bytes[..8].try_into().unwrap());
+        let offset = f64::from_ne_bytes(bytes[16..24].try_into().unwrap());
+        let system = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + 1);
+        assert!(system >= before && system <= SystemTime::now() + Duration::from_secs(1));
+        // The counter and the system clock were not read at one moment when the page was made.
+        assert!((offset - 0.25).abs() < 0.1, "{offset}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_not_good_enough_is_not_fed() {
+    let place = Place::new();
+    publish_ahead(&place, Span::ZERO);
+    let socket = place.file("sock");
+    let receiver = UnixDatagram::bind(&socket).unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    let name = socket.to_str().unwrap();
+    let ended = place.run(&["feed", "--chrony", name, "--count", "1", "--bound", "1 us"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.contains("the bound is above 1 us"), "{ended:?}");
+    assert!(receiver.recv(&mut [0; 64]).is_err(), "nothing was sent");
+}
+
+#[test]
+fn a_socket_that_is_full_or_gone_costs_samples_only() {
+    let place = Place::new();
+    publish_ahead(&place, Span::ZERO);
+    let socket = place.file("sock");
+    let name = socket.to_str().unwrap();
+    let arguments = ["feed", "--chrony", name, "--count", "3000", "--interval", "0 s"];
+    let gone = place.run(&["feed", "--chrony", name, "--count", "3", "--interval", "1 ms"]);
+    assert_eq!(gone.code, 1);
+    assert!(gone.err.contains("nothing listens there"), "{gone:?}");
+    let _never_reads = UnixDatagram::bind(&socket).unwrap();
+    let full = place.run(&arguments);
+    assert_eq!(full.code, 0, "the first ones found room: {full:?}");
+    assert_eq!(full.err.matches("it is stopped or stuck").count(), 1, "said once: {full:?}");
+}
+
+/// A chronyd that was started here, without the right to set the clock.
+struct Chronyd(Child);
+
+impl Drop for Chronyd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn peer(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/peers").join(name)
+}
+
+/// The real chronyd takes our samples and finds the offset that they state.
+#[test]
+fn chronyd_takes_the_samples() {
+    let place = Place::new();
+    publish_ahead(&place, Span::from_millis(250));
+    let (sock, command_socket) = (place.file("sock"), place.file("chrony.sock"));
+    let config = format!(
+        "refclock SOCK {} refid FFCK poll 0 filter 1\ncmdport 0\nport 0\nbindcmdaddress {}\npidfile {}\n",
+        sock.display(),
+        command_socket.display(),
+        place.file("chrony.pid").display()
+    );
+    std::fs::write(place.file("chrony.conf"), config).unwrap();
+    // chronyd makes its command socket in a directory of its own only.
+    std::fs::set_permissions(place.file("."), std::os::unix::fs::PermissionsExt::from_mode(0o750)).unwrap();
+    if !Command::new(peer("chronyd")).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return println!("SKIP: chronyd is not here (make setup unpacks it)");
+    }
+    let log = std::fs::File::create(place.file("chrony.log")).unwrap();
+    let mut command = Command::new(peer("chronyd"));
+    command.args(["-x", "-d", "-U", "-f"]).arg(place.file("chrony.conf")).stdin(Stdio::null());
+    if std::fs::metadata(place.file("chrony.conf")).is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
+    {
+        command.args(["-u", "root"]);
+    }
+    let _chronyd = Chronyd(command.stderr(log.try_clone().unwrap()).stdout(log).spawn().unwrap());
+    let begin = Instant::now();
+    while !sock.exists() && begin.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let said = || std::fs::read_to_string(place.file("chrony.log")).unwrap();
+    assert!(sock.exists(), "{}", said());
+    place.run(&["feed", "--chrony", sock.to_str().unwrap(), "--count", "40", "--interval", "200 ms"]).well();
+    let ask = |what: &str| {
+        let output = Command::new(peer("chronyc")).arg("-h").arg(&command_socket).args(["-c", what]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let sources = ask("sources");
+    assert!(sources.starts_with("#,*,FFCK,"), "it is selected: {sources} {}", said());
+    // How far chronyd takes the system clock, which it may not touch here, to be behind.
+    let tracking = ask("tracking");
+    let behind: f64 = tracking.split(',').nth(4).unwrap().parse().unwrap();
+    assert!((behind - 0.25).abs() < 0.1, "{tracking}");
+}
