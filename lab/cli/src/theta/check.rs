@@ -3,7 +3,7 @@
 use super::Sizes;
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions};
-use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
+use ffclock_theta::algorithm::AlgorithmForm;
 use ffclock_theta::check::{
     AdversaryCampaign, CampaignOutcome, CheckBounds, CheckBoundsError, CheckVerdict, Effort, Exploration,
     explore_deliveries, explore_switches,
@@ -65,8 +65,8 @@ struct CheckReport {
 }
 
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
-    let Sizes { n, f } = args.sizes;
-    let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
+    let quorum = args.sizes.quorum()?;
+    let (n, f) = (quorum.processes(), quorum.faulty());
     let form = if args.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
     let window = args.window;
     let bounds = |last_round| CheckBounds { quorum, form, last_round, window };
@@ -181,6 +181,7 @@ fn render_exploration(text: &mut String, name: &str, exploration: Option<&Explor
 mod tests {
     use super::*;
     use crate::theta::tests::theta;
+    use ffclock_theta::algorithm::Quorum;
 
     fn ended(words: &[&str]) -> Result<(), Failure> {
         theta(&[&["check", "--json"], words].concat())
