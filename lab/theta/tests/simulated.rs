@@ -140,6 +140,18 @@ fn what_is_certified_holds_the_truth_of_a_hundred_seeds() {
     }
 }
 
+/// A run of a millisecond is no epoch of a second: drift does not grow beyond its end.
+#[test]
+fn epochs_are_no_longer_than_the_run() {
+    for seed in 0..5 {
+        let (_scratch, log) = simulated("rounds = 10", seed);
+        let certified = certify(&log, &CertifyOptions::default()).expect("perfect clocks");
+        assert!(certified.half_width_max_ps < 1_000, "seed {seed}: {} ps", certified.half_width_max_ps);
+        let width = assert_certified(log, &format!("seed {seed}"));
+        assert!(width < 1.0005, "seed {seed}: {width}");
+    }
+}
+
 /// A counter that ticks every 5 us shows delays that are shorter than the least one by up to a tick.
 #[test]
 fn what_is_certified_allows_for_the_tick_of_a_coarse_counter() {

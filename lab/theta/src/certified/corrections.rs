@@ -139,7 +139,9 @@ impl<'a> ClockEvidence<'a> {
         let (first_ps, last_ps) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let lasted = last_ps.saturating_sub(first_ps);
         let epochs_max = (ENTRIES_MAX / ((hosts + 1) * (hosts + 1)) as i64).max(1);
-        let epoch_ps = i64::try_from(epoch_ps).unwrap_or(i64::MAX).max(lasted / epochs_max + 1);
+        let longest_ps = i64::try_from(epoch_ps).unwrap_or(i64::MAX).max(lasted / epochs_max + 1);
+        // Epochs of equal length that end with the run: drift counts from their middle, which must not lie outside it.
+        let epoch_ps = lasted / (lasted / longest_ps + 1) + 1;
         let epochs = epoch_of(first_ps, epoch_ps, last_ps) + 1;
         let mut evidence = ClockEvidence {
             run,
