@@ -90,6 +90,17 @@ impl Corrections {
         (least.saturating_sub(self.ticks_ps[from.host]), most.saturating_add(self.ticks_ps[to.host]))
     }
 
+    /// The earliest and the latest true time of a stamp, in picoseconds since the origin of the run.
+    pub(super) fn truth(&self, stamp: ClockStamp) -> (i64, i64) {
+        let ClockStamp { clock_ps, host } = stamp;
+        let epoch = epoch_of(self.first_ps, self.epoch_ps, clock_ps).min(self.epochs.len() - 1);
+        let slack = slack(&self.drifts, stamp, middle(self.first_ps, self.epoch_ps, epoch));
+        let differences = &self.epochs[epoch];
+        let earliest = clock_ps.saturating_sub(differences.most(host + 1, 0)).saturating_sub(slack);
+        let latest = clock_ps.saturating_add(differences.most(0, host + 1)).saturating_add(slack);
+        (earliest, latest.saturating_add(self.ticks_ps[host]))
+    }
+
     /// Half the widest range of a difference of two clocks, in picoseconds; 0 for a single host.
     pub fn half_width_max_ps(&self) -> i64 {
         let hosts = self.drifts.len();
