@@ -87,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog="example: ffclock-lab theta coverage calm --under loaded --json | python -m ffclock.theta_coverage - -o coverage.png",
     )
     parser.add_argument("coverage", metavar="COVERAGE", help="the JSON of ffclock-lab theta coverage, or - for standard input")
-    parser.add_argument("-o", "--output", type=Path, default=Path("coverage.png"), metavar="FILE", help="the picture (default: coverage.png)")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("coverage.png"), metavar="FILE", help="the picture (default: coverage.png)"
+    )
     parser.add_argument("--title", default="Bounds chosen in calm, under load", help="heading")
     options = parser.parse_args(arguments)
     try:

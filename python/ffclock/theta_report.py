@@ -56,19 +56,22 @@ def draw(analysis: dict[str, Any]) -> bytes:
 
 
 def figure_of(analysis: dict[str, Any]) -> Any:
-    """The figure of an analysis: how many delays are longer than each length, how many ratios larger than each; where the analysis has the
-    pairs of delays at first switches, the ratio over time with Omega marked, and the pairs.
-    """
+    """The figure of an analysis: tails of delays and ratios; where it has pairs, these too, and the ratio over time with Omega marked."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     pairs = analysis.get("pairs") or []
-    places = [["delays", "longest"], ["time", "time"], ["ratios", "pairs"]] if pairs else [["delays", "longest"], ["ratios", "ratios"]]
+    places: list[Any] = (
+        [["delays", "longest"], ["time", "time"], ["ratios", "pairs"]] if pairs else [["delays", "longest"], ["ratios", "ratios"]]
+    )
     figure = Figure(figsize=(12.0, 3.6 * len(places)), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplot_mosaic(places)
     histograms = analysis["histograms"]
     _tails(axes["delays"], _delays(histograms["delays"]), 1e-6)
+    if axes["delays"].lines:
+        # The curves leave no corner free.
+        axes["delays"].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     axes["delays"].set(title="Delays by rank among those that made a process advance", xlabel="delay [µs]", ylabel="share that is longer")
     _tails(axes["longest"], [("tau+ at first switches", histograms["longest"], BLUE)], 1e-6)
     axes["longest"].set(title="Largest delay in transit", xlabel="delay [µs]", ylabel="share that is longer")
@@ -131,7 +134,7 @@ def _over_time(axes: Any, pairs: list[dict[str, int]], omega: dict[str, Any] | N
 def _scatter(axes: Any, pairs: list[dict[str, int]], tested: str) -> None:
     relevant, largest = ([pair[key] * 1e-6 for pair in pairs] for key in ("relevant_ps", "longest_ps"))
     axes.plot(relevant, largest, ".", markersize=3, alpha=0.5, color=BLUE)
-    axes.set(title=f"Delays that meet at a first switch\n{tested}", xlabel="tau_r-(e) [µs]", ylabel="tau+(e) [µs]")
+    axes.set(title=f"Delays that meet at a first switch: {tested}", xlabel="tau_r-(e) [µs]", ylabel="tau+(e) [µs]")
     axes.set(xscale="log", yscale="log")
 
 
@@ -153,7 +156,9 @@ def page_text(analysis: dict[str, Any], title: str, picture: bytes) -> str:
     body = [
         _verdict(analysis),
         page.table("", ["what", "first switches", "all switches"], rows),
-        page.picture(picture, "Tails of the delays by rank, of tau+ and of the ratios; the ratio over time; the delays that meet at a switch"),
+        page.picture(
+            picture, "Tails of the delays by rank, of tau+ and of the ratios; the ratio over time; the delays that meet at a switch"
+        ),
     ]
     return page.document(title, body, _FOOTER)
 
@@ -173,7 +178,7 @@ def _tested(analysis: dict[str, Any]) -> str:
         return f"correlation not tested, {found['reason']}"
     chance, algorithm = found["shifted"]["p"], found["redrawn"]["p"]
     words = "shown" if found["verdict"] == "shown" else "not shown"
-    return f"correlation {words}: rho {found['rho']:.3f}, p {chance:.3f} by shifts, {algorithm:.3f} by redrawn delays"
+    return f"correlation {words}: rho {found['rho']:.3f}\np {chance:.3f} by shifts, {algorithm:.3f} by redrawn delays"
 
 
 def _ratio(ratio: dict[str, Any] | None) -> str:
