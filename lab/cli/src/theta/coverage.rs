@@ -78,7 +78,10 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         let drawing = Drawing { module: "ffclock.theta_coverage", python: &args.python, output: file };
         drawing::draw(&drawing, "Bounds chosen in calm, under load", &output::to_json(&found)?)?;
     }
-    global.answer(&found, || render(&found))?;
+    global.answer(&found, || {
+        let picture = args.picture.iter().map(|file| format!("picture: {}\n", file.display()));
+        render(&found) + &picture.collect::<String>()
+    })?;
     let damage = [(&args.calm, &calm), (&args.under, &loaded)];
     match damage.into_iter().find_map(|(path, log)| log.damage().first().map(|damage| (path, damage))) {
         Some((path, damage)) => Err(Failure::from(format!("{}: partial results: {damage}", path.display()))),

@@ -46,7 +46,7 @@ fn complaint(drawing: &Drawing<'_>, said: &str) -> String {
     format!("nothing was drawn: {said}")
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
