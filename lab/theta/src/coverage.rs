@@ -1,7 +1,7 @@
 //! What an assumption made in calm is worth under load.
 //!
 //! A system designer assumes a bound: that no message takes longer than a timeout, or that no message in transit takes
-//! longer than so many times what lets processes go on (the Theta-Model). Both are chosen where the system was
+//! longer than a multiple of what lets processes go on (the Theta-Model). Both are chosen where the system was
 //! measured, in calm. Here the same bounds are held against a second run, under load: the share of rounds, of time and
 //! of messages that break them. The paper concludes that the ratio survives where the timeout does not; whether that
 //! is so depends on how the load acts, and is measured here. `docs/theta.md` has the definitions.
@@ -74,7 +74,7 @@ pub enum CoverageError {
     Log {
         /// Calm or loaded.
         run: &'static str,
-        /// Why.
+        /// What is wrong with it.
         error: CertifyError,
     },
     /// They are runs of different algorithms.

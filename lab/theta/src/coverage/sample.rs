@@ -23,7 +23,7 @@ pub(super) struct WeightedSample {
     totals: Vec<f64>,
 }
 
-/// A bound that so many rounds keep.
+/// A bound that a share of the rounds keeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AssumedBound {
     pub(super) value: f64,

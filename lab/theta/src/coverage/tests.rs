@@ -42,7 +42,7 @@ fn chosen(found: &Coverage, model: BoundModel) -> &BoundCoverage {
     found.chosen.iter().find(|one| one.model == model).unwrap()
 }
 
-/// Links of at least this delay, and so much more on the average.
+/// Links of at least this delay, and this more on the average.
 fn links(least_us: u32, more_us: u32) -> String {
     let law =
         |least_us, more_us| format!("{{ kind = \"exponential\", min = \"{least_us} us\", mean = \"{more_us} us\" }}");
