@@ -71,9 +71,10 @@ def figure_of(analysis: dict[str, Any]) -> Any:
     _tails(axes["delays"], _delays(histograms["delays"]), 1e-6)
     if axes["delays"].lines:
         # The curves leave no corner free.
-        axes["delays"].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes["delays"].legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=4, fontsize=8, columnspacing=1.0)
     axes["delays"].set(title="Delays by rank among those that made a process advance", xlabel="delay [µs]", ylabel="share that is longer")
     _tails(axes["longest"], [("tau+ at first switches", histograms["longest"], BLUE)], 1e-6)
+    _plain(axes["longest"].xaxis)
     axes["longest"].set(title="Largest delay in transit", xlabel="delay [µs]", ylabel="share that is longer")
     both = [("first switches", histograms["first"], BLUE), ("all switches", histograms["all"], ORANGE)]
     _tails(axes["ratios"], both, 0.01, 1.0)
@@ -134,8 +135,19 @@ def _over_time(axes: Any, pairs: list[dict[str, int]], omega: dict[str, Any] | N
 def _scatter(axes: Any, pairs: list[dict[str, int]], tested: str) -> None:
     relevant, largest = ([pair[key] * 1e-6 for pair in pairs] for key in ("relevant_ps", "longest_ps"))
     axes.plot(relevant, largest, ".", markersize=3, alpha=0.5, color=BLUE)
-    axes.set(title=f"Delays that meet at a first switch: {tested}", xlabel="tau_r-(e) [µs]", ylabel="tau+(e) [µs]")
+    axes.set(title=f"Delays that meet at a first switch\n{tested}", xlabel="tau_r-(e) [µs]", ylabel="tau+(e) [µs]")
     axes.set(xscale="log", yscale="log")
+    _plain(axes.xaxis, axes.yaxis)
+
+
+def _plain(*axes: Any) -> None:
+    """Logarithmic axes that are labelled with the numbers themselves, few enough not to overlap."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
+
+    for axis in axes:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_minor_formatter(NullFormatter())
 
 
 def page_text(analysis: dict[str, Any], title: str, picture: bytes) -> str:
