@@ -175,6 +175,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help__subcmd__theta,correlate)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__correlate"
                 ;;
+            ffclock__lab__subcmd__help__subcmd__theta,coverage)
+                cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__coverage"
+                ;;
             ffclock__lab__subcmd__help__subcmd__theta,import)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__import"
                 ;;
@@ -286,6 +289,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__theta,correlate)
                 cmd="ffclock__lab__subcmd__theta__subcmd__correlate"
                 ;;
+            ffclock__lab__subcmd__theta,coverage)
+                cmd="ffclock__lab__subcmd__theta__subcmd__coverage"
+                ;;
             ffclock__lab__subcmd__theta,help)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help"
                 ;;
@@ -315,6 +321,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__theta__subcmd__help,correlate)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__correlate"
+                ;;
+            ffclock__lab__subcmd__theta__subcmd__help,coverage)
+                cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__coverage"
                 ;;
             ffclock__lab__subcmd__theta__subcmd__help,help)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__help"
@@ -1198,7 +1207,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__theta)
-            opts="analyse correlate check run rank load simulate report import"
+            opts="analyse correlate coverage check run rank load simulate report import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1240,6 +1249,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__correlate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__coverage)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2118,7 +2141,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta)
-            opts="-h --page --json --help analyse correlate check run rank load simulate report import help"
+            opts="-h --page --json --help analyse correlate coverage check run rank load simulate report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2174,7 +2197,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__check)
-            opts="-h --n --f --printed --rounds --every-delivery --campaign --campaign-rounds --window --seed --states --page --json --help"
+            opts="-h --n --f --printed --rounds --every-delivery --campaign --campaign-rounds --simulations --simulation-rounds --window --seed --states --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2201,6 +2224,14 @@ _ffclock__lab() {
                     return 0
                     ;;
                 --campaign-rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --simulations)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --simulation-rounds)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2261,8 +2292,62 @@ _ffclock__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__coverage)
+            opts="-h --under --share --timeout --ratio --trim --resamples --seed --picture --python --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --under)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --share)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ratio)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --resamples)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --picture)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --python)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__help)
-            opts="analyse correlate check run rank load simulate report import help"
+            opts="analyse correlate coverage check run rank load simulate report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2304,6 +2389,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__correlate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__coverage)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

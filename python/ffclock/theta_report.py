@@ -20,6 +20,14 @@ from .errors import missing
 
 _NEEDS: Final = "the report needs numpy and matplotlib"
 
+# Those of Okabe and Ito, as in ``marks``, which needs matplotlib to be there.
+BLUE: Final = "#0072B2"
+ORANGE: Final = "#E69F00"
+VERMILLION: Final = "#D55E00"
+GREY: Final = "#8A8A8A"
+_RANKS: Final = (BLUE, ORANGE, "#009E73", VERMILLION, "#CC79A7", "#56B4E9")
+"""The colours of h_1 and on."""
+
 _FOOTER: Final = "docs/theta.md defines every quantity. Omega is a maximum and grows with the length of the run."
 
 
@@ -41,44 +49,105 @@ def read_analysis(text: str) -> dict[str, Any]:
 
 
 def draw(analysis: dict[str, Any]) -> bytes:
-    """The picture of an analysis as PNG: h_x, tau+ at switches, and the ratios above 1."""
-    import numpy as np  # noqa: PLC0415
+    """The picture of an analysis as PNG."""
+    picture = io.BytesIO()
+    figure_of(analysis).savefig(picture, format="png")
+    return picture.getvalue()
+
+
+def figure_of(analysis: dict[str, Any]) -> Any:
+    """The figure of an analysis: tails of delays and ratios; where it has pairs, these too, and the ratio over time with Omega marked."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    histograms = analysis["histograms"]
     pairs = analysis.get("pairs") or []
-    panels = 4 if pairs else 3
-    figure = Figure(figsize=(12.0, 3.0 * panels), dpi=120, layout="constrained")
+    places: list[Any] = (
+        [["delays", "longest"], ["time", "time"], ["ratios", "pairs"]] if pairs else [["delays", "longest"], ["ratios", "ratios"]]
+    )
+    figure = Figure(figsize=(12.0, 3.6 * len(places)), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
-    delays, longest, ratios, *scatter = figure.subplots(panels, 1)
+    axes = figure.subplot_mosaic(places)
+    histograms = analysis["histograms"]
+    _tails(axes["delays"], _delays(histograms["delays"]), 1e-6)
+    if axes["delays"].lines:
+        # The curves leave no corner free.
+        axes["delays"].legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=4, fontsize=8, columnspacing=1.0)
+    axes["delays"].set(title="Delays by rank among those that made a process advance", xlabel="delay [µs]", ylabel="share that is longer")
+    _tails(axes["longest"], [("tau+ at first switches", histograms["longest"], BLUE)], 1e-6)
+    _plain(axes["longest"].xaxis)
+    axes["longest"].set(title="Largest delay in transit", xlabel="delay [µs]", ylabel="share that is longer")
+    both = [("first switches", histograms["first"], BLUE), ("all switches", histograms["all"], ORANGE)]
+    _tails(axes["ratios"], both, 0.01, 1.0)
+    axes["ratios"].set(title="Ratios above 1", xlabel="tau+ / tau_r-", ylabel="share that is larger")
+    omega = analysis["first"]["omega"]
+    if omega:
+        axes["ratios"].axvline(omega["ratio"]["value"], color=VERMILLION, linestyle="--", label=f"Omega {_ratio(omega['ratio'])}")
+        axes["ratios"].legend()
+    if pairs:
+        _over_time(axes["time"], pairs, omega)
+        _scatter(axes["pairs"], pairs, _tested(analysis))
+    return figure
 
-    def steps(axes: Any, histogram: dict[str, Any], scale: float, label: str, shift: float = 0.0) -> None:
+
+def _delays(histograms: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any], str]]:
+    """The histograms h_x that are drawn: with many processes the first ranks and the last, so that each has a colour of its own."""
+    last = len(histograms) - 1
+    ranks = range(1, last + 1) if last < len(_RANKS) else (*range(1, len(_RANKS)), last)
+    named = [(f"h{rank}", histograms[rank], colour) for rank, colour in zip(ranks, _RANKS, strict=False)]
+    return [("h0: contributed to no advance", histograms[0], GREY), *named]
+
+
+def _tails(axes: Any, histograms: list[tuple[str, dict[str, Any], str]], scale: float, shift: float = 0.0) -> None:
+    """The share of values that lie in each bin or beyond. Steps that fall once each, where bars of rare delays would cover each other."""
+    import numpy as np  # noqa: PLC0415
+
+    for label, histogram, colour in histograms:
         bins = np.asarray(histogram["bins"], dtype=float)
-        if bins.size:
-            edges = shift + np.arange(bins.size + 1) * histogram["width"] * scale
-            axes.stairs(bins, edges, label=label)
-
-    for rank, histogram in enumerate(histograms["delays"]):
-        label = "h0: contributed to no advance" if rank == 0 else f"h{rank}"
-        steps(delays, histogram, 1e-6, label)
-    delays.set(title="Delays by rank among those that made a process advance", xlabel="delay [µs]", ylabel="messages", yscale="log")
-    steps(longest, histograms["longest"], 1e-6, "tau+ at first switches")
-    longest.set(title="Largest delay in transit", xlabel="delay [µs]", ylabel="switches", yscale="log")
-    steps(ratios, histograms["first"], 0.01, "first switches", 1.0)
-    steps(ratios, histograms["all"], 0.01, "all switches", 1.0)
-    ratios.set(title="Ratios above 1", xlabel="tau+ / tau_r-", ylabel="switches", yscale="log")
-    for axes in (delays, longest, ratios):
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend()
-    for axes in scatter:
-        relevant, largest = (np.asarray([pair[key] for pair in pairs], dtype=float) * 1e-6 for key in ("relevant_ps", "longest_ps"))
-        axes.plot(relevant, largest, ".", markersize=3, alpha=0.5)
-        axes.set(title=f"Delays that meet at a first switch: {_tested(analysis)}", xlabel="tau_r-(e) [µs]", ylabel="tau+(e) [µs]")
+        if bins.sum() > 0.0:
+            held = np.nonzero(bins)[0]
+            beyond = bins[::-1].cumsum()[::-1] / bins.sum()
+            edges = shift + held * histogram["width"] * scale
+            axes.step(np.maximum(edges, 0.5 * histogram["width"] * scale), beyond[held], where="pre", color=colour, label=label)
+    if axes.lines:
         axes.set(xscale="log", yscale="log")
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
-    return picture.getvalue()
+        axes.grid(which="major", color="#E3E3E3")
+        axes.legend()
+
+
+def _over_time(axes: Any, pairs: list[dict[str, int]], omega: dict[str, Any] | None) -> None:
+    """The ratio at each first switch, and where it was Omega."""
+    import numpy as np  # noqa: PLC0415
+
+    at, relevant, longest = (np.asarray([pair[key] for pair in pairs], dtype=float) for key in ("at_ps", "relevant_ps", "longest_ps"))
+    begin = at.min()
+    axes.plot((at - begin) * 1e-12, np.maximum(longest / relevant, 1.0), ".", markersize=3, color=BLUE)
+    axes.set(title="Ratio at first switches over time", xlabel="time [s]", ylabel="tau+ / tau_r-", yscale="log")
+    if omega:
+        place = ((omega["at_ps"] - begin) * 1e-12, omega["ratio"]["value"])
+        axes.plot(*place, "o", markersize=9, markerfacecolor="none", color=VERMILLION)
+        words = f"Omega {_ratio(omega['ratio'])} at round {omega['round']} of process {omega['process']}"
+        # On the side of the mark where there is room.
+        late = place[0] > 0.5 * (at.max() - begin) * 1e-12
+        offset, side = ((-8, 0), "right") if late else ((8, 0), "left")
+        axes.annotate(words, place, offset, textcoords="offset points", ha=side, va="center", color=VERMILLION)
+
+
+def _scatter(axes: Any, pairs: list[dict[str, int]], tested: str) -> None:
+    relevant, largest = ([pair[key] * 1e-6 for pair in pairs] for key in ("relevant_ps", "longest_ps"))
+    axes.plot(relevant, largest, ".", markersize=3, alpha=0.5, color=BLUE)
+    axes.set(title=f"Delays that meet at a first switch\n{tested}", xlabel="tau_r-(e) [µs]", ylabel="tau+(e) [µs]")
+    axes.set(xscale="log", yscale="log")
+    _plain(axes.xaxis, axes.yaxis)
+
+
+def _plain(*axes: Any) -> None:
+    """Logarithmic axes that are labelled with the numbers themselves, few enough not to overlap."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
+
+    for axis in axes:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_minor_formatter(NullFormatter())
 
 
 def page_text(analysis: dict[str, Any], title: str, picture: bytes) -> str:
@@ -99,7 +168,9 @@ def page_text(analysis: dict[str, Any], title: str, picture: bytes) -> str:
     body = [
         _verdict(analysis),
         page.table("", ["what", "first switches", "all switches"], rows),
-        page.picture(picture, "Histograms of delays by rank, of tau+ and of the ratios; the delays that meet at a switch"),
+        page.picture(
+            picture, "Tails of the delays by rank, of tau+ and of the ratios; the ratio over time; the delays that meet at a switch"
+        ),
     ]
     return page.document(title, body, _FOOTER)
 
@@ -119,7 +190,7 @@ def _tested(analysis: dict[str, Any]) -> str:
         return f"correlation not tested, {found['reason']}"
     chance, algorithm = found["shifted"]["p"], found["redrawn"]["p"]
     words = "shown" if found["verdict"] == "shown" else "not shown"
-    return f"correlation {words}: rho {found['rho']:.3f}, p {chance:.3f} by shifts, {algorithm:.3f} by redrawn delays"
+    return f"correlation {words}: rho {found['rho']:.3f}\np {chance:.3f} by shifts, {algorithm:.3f} by redrawn delays"
 
 
 def _ratio(ratio: dict[str, Any] | None) -> str:

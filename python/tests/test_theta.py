@@ -9,6 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ffclock.theta_coverage import figure_of as coverage_figure
+from ffclock.theta_coverage import main as coverage_main
+from ffclock.theta_report import figure_of
 from ffclock.theta_report import main as report_main
 from ffclock.theta_scale import analyse, here, main, on_dask
 
@@ -115,4 +118,59 @@ def test_what_is_no_analysis_is_named(text: str, complaint: str, tmp_path: Path,
     analysis = tmp_path / "analysis.json"
     analysis.write_text(text, encoding="utf-8")
     assert report_main([str(analysis), "-o", str(tmp_path)]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_the_picture_has_a_time_axis_with_omega_and_no_colour_twice(log: Path) -> None:
+    analysis = json.loads(analyse(log, 1, here, "after", "full"))
+    omega = analysis["first"]["omega"]
+    over, under = omega["ratio"]["over_ps"], omega["ratio"]["under_ps"]
+    pairs = [{"at_ps": 0, "relevant_ps": 2, "longest_ps": 3}, {"at_ps": omega["at_ps"], "relevant_ps": under, "longest_ps": over}]
+    correlation = {"verdict": "not-tested", "reason": "too few"}
+    axes = figure_of(analysis | {"pairs": pairs, "correlation": correlation}).axes
+    over_time = next(one for one in axes if one.get_xlabel() == "time [s]")
+    assert [text.get_text() for text in over_time.texts] == [
+        f"Omega {omega['ratio']['value']:.4f} at round {omega['round']} of process {omega['process']}"
+    ]
+    mark = over_time.lines[-1]
+    assert mark.get_xydata()[0] == pytest.approx((omega["at_ps"] * 1e-12, omega["ratio"]["value"]))
+    tails = [one for one in axes if one.get_ylabel().startswith("share")]
+    assert len(tails) == 3
+    for one in tails:
+        colours = [line.get_color() for line in one.lines]
+        assert len(set(colours)) == len(colours) >= 1
+        # Tails fall: no curve covers another with spikes.
+        assert all((np.diff(line.get_ydata()) <= 0).all() for line in one.lines if len(line.get_ydata()) > 2)
+
+
+def _coverage() -> dict[str, object]:
+    def curve(model: str, bound: float) -> dict[str, object]:
+        shares = [{"share": 0.5 + 0.1 * step, "low": 0.4, "high": 1.0} for step in range(3)]
+        basis = ["tail-fit", "measured", "measured"]
+        points = [
+            {"calm_share": 10.0 ** (step - 3), "bound": bound / (1 + step), "basis": basis[step], "loaded": shares[step]}
+            for step in range(3)
+        ]
+        return {"model": model, "points": points}
+
+    return {"curves": [curve("timeout", 3e8), curve("ratio", 9.0)]}
+
+
+def test_the_curves_of_both_models_are_drawn(tmp_path: Path) -> None:
+    shares, bounds, ratios = coverage_figure(_coverage(), "Calm and loaded").axes
+    assert [line.get_label() for line in shares.lines] == ["timeout on tau+", "ratio tau+ / tau_r-", "as in calm"]
+    assert list(shares.lines[0].get_ydata()) == pytest.approx([50.0, 60.0, 70.0])
+    assert (bounds.get_ylabel(), ratios.get_ylabel()) == ("timeout [µs]", "ratio")
+    assert any("fit of its tail" in text.get_text() for text in shares.texts)
+    written = tmp_path / "coverage.json"
+    written.write_text(json.dumps(_coverage()), encoding="utf-8")
+    assert coverage_main([str(written), "-o", str(tmp_path / "coverage.png")]) == 0
+    assert (tmp_path / "coverage.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("text", "complaint"), [("{", "no JSON"), ("[]", "no comparison"), ("{}", "no comparison")])
+def test_what_is_no_comparison_is_named(text: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "coverage.json"
+    written.write_text(text, encoding="utf-8")
+    assert coverage_main([str(written), "-o", str(tmp_path / "coverage.png")]) == 2
     assert complaint in capsys.readouterr().err

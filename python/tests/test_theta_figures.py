@@ -26,6 +26,7 @@ from ffclock.theta_figures.verdicts import (
     rank_correlation,
     real_time_helps,
     relevant_rises,
+    third_at_one,
 )
 
 FIFO = ("fifo 50",) * 4
@@ -147,7 +148,7 @@ def test_measures_of_histograms_and_ranks() -> None:
 
 def test_every_shape_is_judged_in_both_places() -> None:
     verdicts = judge([])
-    assert len(verdicts) == 12
+    assert len(verdicts) == 14
     assert {verdict.outcome for verdict in verdicts} == {"not measurable"}
 
 
@@ -157,6 +158,15 @@ def test_loads_share_the_processors() -> None:
     jumps = " ".join(cell("processor", 90, pattern="jumps", n=7, scheduling="normal").live(100, "LOG", 2))
     assert jumps.endswith("--load timer=jumps:3..26")
     assert "--priority" not in jumps
+
+
+def test_about_a_third_of_the_ratios_must_be_one() -> None:
+    def judged(*shares: float | None) -> str:
+        return third_at_one([measured(cell("both", 70), *(run(at_most_one=share) for share in shares))], "live").outcome
+
+    assert judged(0.33, 0.25) == "confirmed"
+    assert judged(0.33, 0.08) == "not here"
+    assert judged(None) == "not measurable"
 
 
 def test_the_cells_are_those_of_the_paper() -> None:
@@ -183,6 +193,14 @@ def test_a_run_is_read_from_an_analysis() -> None:
     assert found is not None
     assert (found.omega, found.lost, found.is_whole) == (8.0, 1, True)
     assert found.g_r == pytest.approx(400 / 40 / 8)
+    assert found.at_most_one is None
+    # Figure 8 is that of switches before their broadcasts.
+    drawn = analysis | {"histograms": {"longest": {}, "all": {"bins": [1]}}}
+    before = {"all": seen | {"at_most_one": 2}, "histograms": {"all": {"bins": [7]}}}
+    both = Run.of(drawn, None, before)
+    assert both is not None
+    assert both.at_most_one == pytest.approx(0.5)
+    assert both.histograms == {"longest": {}, "all": {"bins": [7]}}
     assert Run.of(analysis | {"first": seen | {"omega": None}}) is None
 
 

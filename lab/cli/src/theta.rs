@@ -6,6 +6,8 @@
 mod analyse;
 mod check;
 mod correlate;
+mod coverage;
+mod drawing;
 mod import;
 mod load;
 mod rank;
@@ -17,6 +19,7 @@ mod table;
 mod tests;
 
 use crate::{Failure, GlobalOptions};
+use ffclock_theta::algorithm::Quorum;
 
 /// Options of `ffclock-lab theta`.
 #[derive(clap::Args)]
@@ -26,6 +29,7 @@ use crate::{Failure, GlobalOptions};
   $ ffclock-lab theta analyse run-1
   Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
   $ ffclock-lab theta correlate run-1
+  $ ffclock-lab theta coverage run-1 --under run-2
   $ ffclock-lab theta check --printed --n 7 --f 2
   $ ffclock-lab theta analyse run-1 --trim '1 s'
   $ ffclock-lab theta report run-1 --output out
@@ -43,6 +47,8 @@ enum ThetaCommand {
     Analyse(analyse::Args),
     /// Test whether long and short delays go together
     Correlate(correlate::Args),
+    /// Hold the bounds that suit a calm run against a run under load: a timeout, or a ratio of delays
+    Coverage(coverage::Args),
     /// Explore what the algorithm does under every fault
     Check(check::Args),
     /// Run the algorithm live, on this machine or on several
@@ -63,6 +69,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match &args.command {
         ThetaCommand::Analyse(args) => analyse::run(global, args),
         ThetaCommand::Correlate(args) => correlate::run(global, args),
+        ThetaCommand::Coverage(args) => coverage::run(global, args),
         ThetaCommand::Check(args) => check::run(global, args),
         ThetaCommand::Run(args) => run::run(global, args),
         ThetaCommand::Rank(args) => rank::run(global, args),
@@ -79,7 +86,14 @@ struct Sizes {
     /// Processes
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     n: u32,
-    /// Byzantine processes tolerated: n must be at least 3f + 1
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
-    f: u32,
+    /// Byzantine processes tolerated: n must be at least 3f + 1 [default: the most that n allows]
+    #[arg(long, value_name = "COUNT")]
+    f: Option<u32>,
+}
+
+impl Sizes {
+    fn quorum(self) -> Result<Quorum, Failure> {
+        let f = self.f.unwrap_or(Quorum::most_faulty(self.n));
+        Quorum::new(self.n, f).map_err(|error| Failure::usage(error.to_string()))
+    }
 }

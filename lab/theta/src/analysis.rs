@@ -31,6 +31,7 @@ pub use tally::{Conformance, DelayHistograms, EventCounts, PassTally, Peak, Swit
 pub use transit::{Longest, Shortest};
 
 use crate::log::LogError;
+use ffclock_units::Span;
 
 /// Why a log cannot be analysed.
 #[derive(Debug, thiserror::Error)]
@@ -55,11 +56,11 @@ pub enum AnalysisError {
         fault: String,
     },
     /// Trimming leaves nothing of the run.
-    #[error("the run lasts {lasts_s} s: nothing is left of it without {trim_s} s at both ends")]
+    #[error("the run lasts {lasts}: nothing is left of it without {trim} at both ends")]
     Trimmed {
-        /// From the first event to the last, in seconds.
-        lasts_s: f64,
-        /// The time trimmed at each end, in seconds.
-        trim_s: f64,
+        /// From the first event to the last.
+        lasts: Span,
+        /// The time trimmed at each end.
+        trim: Span,
     },
 }

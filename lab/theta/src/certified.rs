@@ -11,11 +11,12 @@ mod closure;
 mod corrections;
 pub(crate) mod gather;
 mod omega;
+mod ratios;
 
 pub use corrections::{Corrections, Lie};
 pub use omega::{Certified, OmegaBounds};
 
-use crate::analysis::{AnalysisError, SwitchStamping, TimeRange};
+use crate::analysis::{AnalysisError, SwitchStamping, ThetaMode, TimeRange};
 use crate::log::LogReader;
 use crate::record::{ClockSample, Event, RunDescription};
 use gather::JoinedLog;
@@ -25,6 +26,8 @@ use gather::JoinedLog;
 pub struct CertifyOptions {
     /// Where switches are stamped.
     pub stamping: SwitchStamping,
+    /// Whether Theta is bounded too.
+    pub theta: ThetaMode,
     /// How long the corrections of an epoch are taken for constant, up to drift; picoseconds.
     pub epoch_ps: u64,
     /// Which switches count, by the clock of their host. All messages do: those from before are in transit, and bound
@@ -34,7 +37,12 @@ pub struct CertifyOptions {
 
 impl Default for CertifyOptions {
     fn default() -> Self {
-        CertifyOptions { stamping: SwitchStamping::AfterBroadcast, epoch_ps: 1_000_000_000_000, range: TimeRange::ALL }
+        CertifyOptions {
+            stamping: SwitchStamping::AfterBroadcast,
+            theta: ThetaMode::Omit,
+            epoch_ps: 1_000_000_000_000,
+            range: TimeRange::ALL,
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 mod campaign;
 mod deliveries;
 mod report;
+mod simulations;
 mod switches;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ mod world;
 pub use campaign::{AdversaryCampaign, CampaignOutcome};
 pub use deliveries::explore_deliveries;
 pub use report::{CheckVerdict, Delivery, Exploration, RunWitness, Violation, WitnessStep};
+pub use simulations::{SimulationCampaign, SimulationCampaignOutcome};
 pub use switches::explore_switches;
 pub use world::{CheckBounds, CheckBoundsError, CheckWorld};
 

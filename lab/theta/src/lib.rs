@@ -15,6 +15,7 @@ pub mod analysis;
 pub mod certified;
 pub mod check;
 pub mod correlation;
+pub mod coverage;
 pub mod faults;
 pub mod import;
 mod length;

@@ -8,6 +8,7 @@
 mod adversary;
 mod calendar;
 mod clocks;
+mod collected;
 mod engine;
 mod law;
 mod links;
@@ -23,6 +24,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+pub use collected::CollectedEvents;
 pub use law::MessageDelayLaw;
 pub use observer::{Observer, Perceived, Unobserved};
 pub use outcome::SimulationOutcome;

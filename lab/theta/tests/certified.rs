@@ -4,7 +4,7 @@ mod common;
 
 use common::brute::{self, Truth};
 use common::generator::{Generated, Random, Shape, generate};
-use ffclock_theta::analysis::SwitchStamping;
+use ffclock_theta::analysis::{SwitchStamping, ThetaMode, TimeRange};
 use ffclock_theta::certified::{Certified, CertifyError, CertifyOptions, Lie, OmegaBounds, certify_events};
 use ffclock_theta::record::{ClockSample, HostId};
 use ffclock_units::{Counter, Period, Rate};
@@ -76,7 +76,12 @@ fn world(random: &mut Random, lie: impl Fn(&Generated, i64, &mut Random) -> Opti
 }
 
 fn certify(world: &World, stamping: SwitchStamping) -> Result<Certified, CertifyError> {
-    let options = CertifyOptions { stamping, epoch_ps: EPOCH as u64, ..CertifyOptions::default() };
+    certify_within(world, stamping, TimeRange::ALL)
+}
+
+fn certify_within(world: &World, stamping: SwitchStamping, range: TimeRange) -> Result<Certified, CertifyError> {
+    let theta = ThetaMode::Compute;
+    let options = CertifyOptions { stamping, theta, epoch_ps: EPOCH as u64, range };
     certify_events(&world.generated.run, &world.clocks, &world.generated.events, &options)
 }
 
@@ -88,8 +93,19 @@ fn assert_inside(bounds: Option<OmegaBounds>, truth: Option<ffclock_theta::analy
     true
 }
 
+/// How much larger the upper bound is.
+fn of_width(bounds: Option<OmegaBounds>) -> f64 {
+    bounds.map_or(1.0, |OmegaBounds { low, high }| high.as_f64() / low.as_f64())
+}
+
+fn assert_holds(bounds: Option<(f64, f64)>, truth: Option<f64>, what: &str) {
+    let Some(truth) = truth else { return };
+    let (low, high) = bounds.expect("there were switches");
+    assert!(low <= truth && truth <= high, "{what}: {truth} is not in {low} .. {high}");
+}
+
 fn honest_runs(seeds: std::ops::Range<u64>) {
-    let (mut widths, mut judged) = (0.0, 0.0);
+    let (mut widths, mut judged, mut widest, mut narrow, mut in_cuts) = (0.0, 0.0, 0.0f64, 0.0, 0);
     let count = (seeds.end - seeds.start) as f64;
     for seed in seeds {
         let mut random = Random(seed);
@@ -97,9 +113,21 @@ fn honest_runs(seeds: std::ops::Range<u64>) {
         let stamping = [SwitchStamping::AfterBroadcast, SwitchStamping::BeforeBroadcast][random.below(2) as usize];
         let what = format!("seed {seed}, {stamping:?}, bound {}", world.bound);
         let certified = certify(&world, stamping).unwrap_or_else(|error| panic!("{what}: {error}"));
-        let Truth { first, all, .. } = brute::truth(&world.generated, stamping);
+        let truth = brute::truth(&world.generated, stamping);
+        let Truth { first, all, throughout, theta, .. } = &truth;
         let had_switches = assert_inside(certified.first, first.omega, &what);
         assert_inside(certified.all, all.omega, &what);
+        assert_inside(certified.throughout, *throughout, &format!("throughout, {what}"));
+        assert_inside(certified.theta, *theta, &format!("Theta, {what}"));
+        assert_holds(certified.g_r_first, brute::g_r(&truth, first), &format!("g_r, first, {what}"));
+        assert_holds(certified.g_r_all, brute::g_r(&truth, all), &format!("g_r, all, {what}"));
+        let after_ps = random.below(20_000) as i64;
+        let range = TimeRange { after_ps, until_ps: after_ps + random.below(20_000) as i64 };
+        let cut = certify_within(&world, stamping, range).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let cut_truth = brute::truth_within(&world.generated, stamping, range);
+        in_cuts += u64::from(assert_inside(cut.theta, cut_truth.theta, &format!("Theta of {range:?}, {what}")));
+        widest = widest.max(of_width(certified.theta)).max(of_width(certified.throughout));
+        narrow += f64::from(u8::from(of_width(certified.theta) < 1.5 && of_width(certified.throughout) < 1.5));
         judged += f64::from(u8::from(had_switches));
         // What the messages say can only narrow what both clocks of a difference claim.
         let claimed = 2.0 * (world.bound as f64 + DRIFT * EPOCH as f64);
@@ -107,6 +135,8 @@ fn honest_runs(seeds: std::ops::Range<u64>) {
         widths += certified.half_width_max_ps as f64 / count;
     }
     assert!(judged > 0.5 * count, "{judged} of {count} runs had switches");
+    assert!(in_cuts as f64 > 0.3 * count, "Theta of {in_cuts} cuts");
+    assert!(widest > 1.5 && narrow > 0.2 * count, "bounds of Theta: {narrow} narrow ones, up to {widest} times");
     println!("{judged} of {count} runs with the truth inside; half width {widths:.0} ps on average");
 }
 

@@ -7,7 +7,7 @@ use common::brute::{self, AtSwitches, Truth};
 use common::generator::{Generated, Random, Shape, generate};
 use ffclock_theta::analysis::{
     Clocks, DelayMode, LogIndex, LogPass, Options, PassTally, Ratio, Shard, SwitchStamping, SwitchTally, ThetaMode,
-    TimeRange, analyse, analyse_shard,
+    ThetaReport, TimeRange, analyse, analyse_shard,
 };
 use ffclock_theta::log::{EventColumns, LogReader, LogWriter};
 
@@ -88,7 +88,6 @@ fn compare(tally: &PassTally, truth: &Truth, what: &str) {
     }
     contributed.sort_unstable();
     assert_eq!(contributed, truth.contributed_delays, "{what}");
-    assert_eq!(delays.others().total() + contributed.len() as u64, truth.messages, "{what}");
 }
 
 #[test]
@@ -103,6 +102,9 @@ fn the_pass_agrees_with_the_definitions() {
             let tally = passed(&generated, full(stamping), 1 + random.below(100) as usize);
             let what = format!("seed {seed}, {stamping:?}, {shape:?}");
             compare(&tally, &truth, &what);
+            // Of a whole run every message is of one kind.
+            let others = tally.delays.as_ref().expect("asked for").others().total();
+            assert_eq!(others + truth.contributed_delays.len() as u64, truth.messages, "{what}");
             assert_eq!(tally.conformance.breaches, 0, "{what}: {:?}", tally.conformance.examples);
             assert_eq!(tally.counts.forged, 0, "{what}: {:?}", tally.unsent);
             assert_eq!((tally.counts.late, tally.counts.stray, tally.counts.out_of_order), (0, 0, 0), "{what}");
@@ -110,6 +112,34 @@ fn the_pass_agrees_with_the_definitions() {
         }
     }
     assert!(switches > 50_000, "the logs are not trivial: {switches} switches");
+}
+
+/// Every quantity of trimmed logs too, of counters with coarse ticks, with faults: nothing but the definitions decides.
+#[test]
+fn trimmed_and_coarse_logs_agree_with_the_definitions() {
+    let (mut trimmed, mut at_once) = (0, 0);
+    for seed in 0..1000 {
+        let mut random = Random(seed);
+        let shape = Shape::random(&mut random);
+        let tick_ps = [1, 1, 3, 10][random.below(4) as usize];
+        let generated = generate(shape, &mut random).coarse(tick_ps);
+        let after_ps = random.below(300) as i64;
+        let cut = TimeRange { after_ps, until_ps: after_ps + random.below(600) as i64 };
+        for range in [TimeRange::ALL, cut] {
+            for stamping in STAMPINGS {
+                let truth = brute::truth_within(&generated, stamping, range);
+                let tally = passed(&generated, Options { range, ..full(stamping) }, 64);
+                compare(&tally, &truth, &format!("seed {seed}, {stamping:?}, {range:?}, tick {tick_ps}, {shape:?}"));
+                let report = ThetaReport::new(&generated.run, &tally, &[]);
+                for (seen, by_definition) in [(&report.first, &truth.first), (&report.all, &truth.all)] {
+                    assert_eq!(seen.g_r, brute::g_r(&truth, by_definition), "seed {seed}, {range:?}");
+                }
+                trimmed += u64::from(range == cut && truth.all.times > 0);
+                at_once += u64::from(tally.counts.not_positive > 0);
+            }
+        }
+    }
+    assert!(trimmed > 500 && at_once > 200, "{trimmed} cuts with switches, {at_once} logs with delays of 0");
 }
 
 #[test]

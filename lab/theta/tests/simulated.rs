@@ -4,7 +4,7 @@
 mod common;
 
 use common::Scratch;
-use ffclock_theta::analysis::{Omega, Options, Ratio, ThetaReport, analyse, trimmed};
+use ffclock_theta::analysis::{Omega, Options, Ratio, ThetaMode, ThetaReport, analyse, trimmed};
 use ffclock_theta::certified::{Certified, CertifyError, CertifyOptions, OmegaBounds, certify};
 use ffclock_theta::log::LogReader;
 use ffclock_theta::simulate::{Simulation, Spec};
@@ -77,8 +77,23 @@ fn who_was_left_far_behind_catches_up_by_the_rules() {
 
 /// The truth lies within what is certified, for first switches and for all; how wide that is, as a ratio.
 fn assert_certified(log: LogReader, what: &str) -> f64 {
-    let certified = certify(&log, &CertifyOptions::default()).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let truth = report(&log.by_truth().expect("a simulation knows it"));
+    let options = CertifyOptions { theta: ThetaMode::Compute, ..CertifyOptions::default() };
+    let certified = certify(&log, &options).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let log = log.by_truth().expect("a simulation knows it");
+    let tally =
+        analyse(&log, Options { theta: ThetaMode::Compute, ..Options::default() }, &mut ()).expect("just written");
+    let truth = ThetaReport::new(log.run(), &tally, log.damage());
+    for (name, bounds, truth) in [
+        ("throughout", certified.throughout, truth.throughout.map(|peak| peak.ratio)),
+        ("Theta", certified.theta, truth.theta),
+    ] {
+        let (OmegaBounds { low, high }, truth) = (bounds.expect("switches"), truth.expect("messages"));
+        assert!(low <= truth && truth <= high, "{what}, {name}: {truth:?} is not in {low:?} .. {high:?}");
+    }
+    for (bounds, truth) in [(certified.g_r_first, truth.first.g_r), (certified.g_r_all, truth.all.g_r)] {
+        let ((low, high), truth) = (bounds.expect("switches"), truth.expect("switches"));
+        assert!(low <= truth && truth <= high, "{what}, g_r: {truth} is not in {low} .. {high}");
+    }
     let mut widest: f64 = 1.0;
     for (bounds, truth) in [(certified.first, truth.first.omega), (certified.all, truth.all.omega)] {
         let truth = truth.unwrap_or_else(|| panic!("{what}: no switches")).ratio;
@@ -137,6 +152,17 @@ fn what_is_certified_holds_the_truth_of_a_hundred_seeds() {
         let width = assert_certified(log, &format!("seed {seed}, {bound}"));
         // Worth having where clocks are good.
         assert!(bound != "200 ns" || width < 2.0, "seed {seed}: {width}");
+    }
+}
+
+/// A run of a millisecond is no epoch of a second: drift does not grow beyond its end.
+#[test]
+fn epochs_are_no_longer_than_the_run() {
+    for seed in 0..5 {
+        let (_scratch, log) = simulated("rounds = 10", seed);
+        let certified = certify(&log, &CertifyOptions::default()).expect("perfect clocks");
+        assert!(certified.half_width_max_ps < 1_000, "seed {seed}: {} ps", certified.half_width_max_ps);
+        assert_certified(log, &format!("seed {seed}"));
     }
 }
 

@@ -66,7 +66,10 @@ def _analysed(program: Program, cell: Cell, log: Path, wanted: _Wanted) -> Run:
     correlation = None
     if wanted.correlation:
         correlation = program.json(["theta", "correlate", str(log), *trim, "--redraws", str(_REDRAWS)], allowed=(0, 1))
-    run = Run.of(analysis, correlation, with_histograms=wanted.histograms)
+    before = None
+    if wanted.histograms:
+        before = program.json(["theta", "analyse", str(log), *trim, "--histograms", "--stamp", "before"], allowed=(0, 1))
+    run = Run.of(analysis, correlation, before)
     if run is None:
         raise ProgramError("no switch of a round is left to judge")
     return run

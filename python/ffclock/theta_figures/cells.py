@@ -23,7 +23,7 @@ class Cell:
     where: Where
     n: int
     kind: str = "idle"
-    """``idle``, ``network``, ``processor`` or ``both``."""
+    """``idle``, ``network``, ``processor`` or ``both``; live, ``processor`` is a program that takes time of the processor by a timer."""
     level: int = 0
     """Load [per cent]; with jumps the higher one, the lower being 10."""
     pattern: str = "constant"
@@ -91,21 +91,26 @@ class Run:
     tau_min_s: float
     relevant_min_s: float
     g_r: float
-    at_most_one: float
-    """Share of all switches at which the ratio is 1."""
     messages: int
     lost: int
     is_whole: bool
     """Whether the log is whole and keeps the rules; figures of others are of what there was."""
+    at_most_one: float | None = None
+    """Share of all switches at which the ratio is 1, with switches before their broadcasts, as figure 8 has them; where it is drawn."""
     histograms: Mapping[str, Any] | None = None
-    """h_x, tau+ and the ratios, where they are drawn."""
+    """h_x, tau+ and the ratios, where they are drawn; the ratios with switches before their broadcasts."""
     correlation: Mapping[str, Any] | None = None
     """What ``ffclock-lab theta correlate --json`` says, where it was asked."""
 
     @classmethod
-    def of(cls, analysis: Mapping[str, Any], correlation: Mapping[str, Any] | None = None, *, with_histograms: bool = False) -> Run | None:
-        """From what ``ffclock-lab theta analyse --json`` and ``theta correlate --json`` print; None if there was no switch to judge."""
-        first, every = analysis["first"], analysis["all"]
+    def of(
+        cls, analysis: Mapping[str, Any], correlation: Mapping[str, Any] | None = None, before: Mapping[str, Any] | None = None
+    ) -> Run | None:
+        """From what ``ffclock-lab theta analyse --json`` and ``theta correlate --json`` print; None if there was no switch to judge.
+
+        ``before`` is the analysis with ``--stamp before``, where figures 7 and 8 are drawn: its ratios are those of figure 8.
+        """
+        first = analysis["first"]
         if not first["omega"] or analysis["delay_max_ps"] is None or not first["relevant_min_ps"]:
             return None
         omega, relevant_ps = first["omega"]["ratio"], first["relevant_min_ps"]
@@ -117,11 +122,11 @@ class Run:
             tau_min_s=analysis["delay_min_ps"] * 1e-12,
             relevant_min_s=relevant_ps * 1e-12,
             g_r=tau_max_ps / relevant_ps / omega["value"],
-            at_most_one=every["at_most_one"] / max(every["switches"], 1),
+            at_most_one=before["all"]["at_most_one"] / max(before["all"]["switches"], 1) if before else None,
             messages=analysis["counts"]["messages"],
             lost=analysis["counts"]["unperceived"],
             is_whole=analysis["whole"] and analysis["conformance"]["kept"],
-            histograms=analysis["histograms"] if with_histograms else None,
+            histograms={**analysis["histograms"], "all": before["histograms"]["all"]} if before else None,
             correlation=correlation,
         )
 

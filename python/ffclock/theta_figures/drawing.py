@@ -152,7 +152,8 @@ def ratios(measured: Sequence[Measured]) -> bytes | None:
             bins = np.asarray(histogram["bins"][: _reach(histogram, 0.99)], dtype=float)
             if bins.size:
                 axes.stairs(bins, 1.0 + np.arange(bins.size + 1) * 0.01, fill=True, color=BLUE)
-            axes.set(title=f"{name}; 1 at {run.at_most_one:.0%}", xlabel="tau+ / tau_r-")
+            share = "" if run.at_most_one is None else f"; 1 at {run.at_most_one:.0%}"
+            axes.set(title=f"{name}{share}", xlabel="tau+ / tau_r-")
         return png(made)
 
 

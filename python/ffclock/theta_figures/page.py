@@ -26,7 +26,8 @@ CAPTIONS: Final = {
     ),
     "figure-8": (
         "Figure 8: ratios above 1",
-        f"Bins of 0.01, all switches. The share at 1 is in the titles; the paper's is {AT_MOST_ONE[0]:.0%} without load, "
+        "Bins of 0.01, all switches, placed before their broadcasts (--stamp before). Figures 3 to 6 place them after: then something "
+        f"longer is nearly always in transit. The share at 1 is in the titles; the paper's is {AT_MOST_ONE[0]:.0%} without load, "
         f"{AT_MOST_ONE[70]:.0%} at 70 %.",
     ),
     "comparisons": (

@@ -27,6 +27,9 @@ RANK_CORRELATION: Final = 0.5
 APART: Final = 0.8
 """h1 and h2 may share at most this part of what h2 and h3 share."""
 
+ABOUT_A_THIRD: Final = (0.2, 0.5)
+"""From a fifth to a half is about a third."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -205,6 +208,17 @@ def jumps_raise(measured: Sequence[Measured], where: Where) -> Verdict:
     return _verdict(shape, where, factor > 1.0, f"x{number_text(factor)} on the mean; " + "; ".join(texts))
 
 
+def third_at_one(measured: Sequence[Measured], where: Where) -> Verdict:
+    """At about a third of the switches the ratio is 1 (section 6.5, figure 8), where switches lie before their broadcasts."""
+    shape = "the ratio is 1 at about a third of the switches"
+    runs = [(cell.cell, run) for cell in _constant(measured, where) for run in cell.runs if run.at_most_one is not None]
+    shares = [(f"{cell.kind} {cell.level} %" if cell.level else "no load", run.at_most_one or 0.0) for cell, run in runs]
+    if not shares:
+        return _verdict(shape, where, None, "no histograms were made")
+    holds = all(ABOUT_A_THIRD[0] <= share <= ABOUT_A_THIRD[1] for _, share in shares)
+    return _verdict(shape, where, holds, "; ".join(f"{name}: {share:.0%}" for name, share in shares))
+
+
 SHAPES: Final[tuple[Callable[[Sequence[Measured], Where], Verdict], ...]] = (
     correlated,
     relevant_rises,
@@ -212,6 +226,7 @@ SHAPES: Final[tuple[Callable[[Sequence[Measured], Where], Verdict], ...]] = (
     delay_calms,
     fastest_apart,
     jumps_raise,
+    third_at_one,
 )
 """The shapes that must come back, in the order of docs/theta.md."""
 

@@ -38,7 +38,8 @@ pub(super) struct Args {
     /// Compute Theta too, the largest ratio of the largest to the smallest delay in transit; slower
     #[arg(long)]
     theta: bool,
-    /// Compute bounds on Omega that hold if every clock kept its bound; needs the messages in memory
+    /// Compute bounds on Omega, g_r and, with --theta, on Theta that hold if every clock kept its bound; needs the
+    /// messages in memory
     #[arg(long)]
     certify: bool,
     /// Use the true times instead of those of the clocks; only simulated logs have them
@@ -180,7 +181,8 @@ fn round_trips(args: &Args, log: &LogReader, range: TimeRange) -> Result<Option<
 }
 
 fn certify_options(args: &Args, range: TimeRange) -> CertifyOptions {
-    CertifyOptions { stamping: stamping(args), range, ..CertifyOptions::default() }
+    let theta = if args.theta { ThetaMode::Compute } else { ThetaMode::Omit };
+    CertifyOptions { stamping: stamping(args), theta, range, ..CertifyOptions::default() }
 }
 
 pub(super) fn open(path: &Path) -> Result<LogReader, Failure> {

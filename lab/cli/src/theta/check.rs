@@ -6,8 +6,9 @@ use crate::{Failure, GlobalOptions};
 use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::check::{
     AdversaryCampaign, CampaignOutcome, CheckBounds, CheckBoundsError, CheckVerdict, Effort, Exploration,
-    explore_deliveries, explore_switches,
+    SimulationCampaign, SimulationCampaignOutcome, explore_deliveries, explore_switches,
 };
+use ffclock_theta::simulate::Spec;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -17,6 +18,7 @@ use std::fmt::Write;
   $ ffclock-lab theta check --printed --n 7 --f 2
   $ ffclock-lab theta check --n 10 --f 3 --rounds 4 --campaign 1000000
   $ ffclock-lab theta check --n 7 --f 2 --window 2 --campaign-rounds 24
+  $ ffclock-lab theta check --every-delivery 0 --rounds 0 --campaign 0 --simulations 100000
 
 Exit code 1 if the algorithm can stop or do what it must not: this is the case with --printed from f = 2 on. docs/theta-run.md describes
 what the explorations cover.")]
@@ -39,6 +41,12 @@ pub(super) struct Args {
     /// The round to which random adversaries run
     #[arg(long, value_name = "ROUND", default_value_t = 12)]
     campaign_rounds: u64,
+    /// Number of simulated runs, as `theta simulate` makes them, whose events are held to the rules; 0 leaves this out
+    #[arg(long, value_name = "RUNS", default_value_t = 1000)]
+    simulations: u64,
+    /// The last round of the simulated runs
+    #[arg(long, value_name = "ROUND", default_value_t = 5)]
+    simulation_rounds: u64,
     /// Have processes remember a window of this many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the
     /// newest of each sender. For random adversaries and, without --printed, for every delivery; leaves out --rounds
     /// [default: as in real runs, up to 64]
@@ -62,11 +70,12 @@ struct CheckReport {
     switches: Option<Exploration>,
     deliveries: Option<Exploration>,
     campaign: Option<CampaignOutcome>,
+    simulations: Option<SimulationCampaignOutcome>,
 }
 
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
-    let Sizes { n, f } = args.sizes;
-    let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
+    let quorum = args.sizes.quorum()?;
+    let (n, f) = (quorum.processes(), quorum.faulty());
     let form = if args.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
     let window = args.window;
     let bounds = |last_round| CheckBounds { quorum, form, last_round, window };
@@ -84,6 +93,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
             &AdversaryCampaign { bounds: bounds(args.campaign_rounds), seed: args.seed },
             args.campaign,
         )?,
+        simulations: simulations(args, quorum, form)?,
     };
     global.answer(&report, || render(&report))?;
     if report.is_bad() { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
@@ -135,12 +145,28 @@ fn campaign(campaign: &AdversaryCampaign, runs: u64) -> Result<Option<CampaignOu
     Ok((runs > 0).then_some(outcome))
 }
 
+fn simulations(args: &Args, quorum: Quorum, form: AlgorithmForm) -> Result<Option<SimulationCampaignOutcome>, Failure> {
+    let (n, f) = (quorum.processes(), quorum.faulty());
+    let spec = Spec { n, f, form, rounds: args.simulation_rounds, ..Spec::default() };
+    let campaign = SimulationCampaign { spec, seed: args.seed };
+    let mut outcome = SimulationCampaignOutcome::default();
+    let mut progress = Progress::new();
+    for number in 0..args.simulations {
+        campaign.run(number, &mut outcome).map_err(|error| Failure::usage(error.to_string()))?;
+        if number.is_multiple_of(64) {
+            progress.show(|| format!("{number} of {} simulated runs", args.simulations));
+        }
+    }
+    Ok((args.simulations > 0).then_some(outcome))
+}
+
 impl CheckReport {
     fn is_bad(&self) -> bool {
         let explorations = [&self.switches, &self.deliveries].into_iter().flatten();
         let mut verdicts = explorations.map(|exploration| exploration.verdict);
         verdicts.any(|verdict| matches!(verdict, CheckVerdict::Stops | CheckVerdict::Violated(_)))
             || self.campaign.as_ref().is_some_and(|outcome| !outcome.is_clean())
+            || self.simulations.as_ref().is_some_and(|outcome| !outcome.is_clean())
     }
 }
 
@@ -158,6 +184,19 @@ fn render(report: &CheckReport) -> String {
         let _ = writeln!(text, "random: {runs} runs, {deliveries} deliveries: {stopped} stopped, {violated} violated");
         if let Some((seed, _, _)) = &outcome.first_bad {
             let _ = writeln!(text, "  the first of them alone: --seed {seed} --campaign 1 --json");
+        }
+    }
+    if let Some(outcome) = &report.simulations {
+        let SimulationCampaignOutcome { runs, messages, switches, stopped, broken, .. } = outcome;
+        let _ = writeln!(
+            text,
+            "simulated: {runs} runs, {messages} messages, {switches} switches: {stopped} stopped, {broken} broke the rules"
+        );
+        if let Some((seed, said)) = &outcome.first_bad {
+            let _ = writeln!(text, "  the first of them alone: --seed {seed} --simulations 1");
+            for said in said {
+                let _ = writeln!(text, "  {said}");
+            }
         }
     }
     text
@@ -183,7 +222,7 @@ mod tests {
     use crate::theta::tests::theta;
 
     fn ended(words: &[&str]) -> Result<(), Failure> {
-        theta(&[&["check", "--json"], words].concat())
+        theta(&[&["check", "--json", "--simulations", "20"], words].concat())
     }
 
     #[test]
@@ -244,6 +283,7 @@ mod tests {
             switches,
             deliveries: None,
             campaign: None,
+            simulations: None,
         };
         let text = render(&report);
         assert!(text.contains("STOPS forever") && text.contains("4 < 5 of (init,2) 2 < 3 of (init,3)"), "{text}");

@@ -47,9 +47,9 @@ const EVENTS_MAX: u32 = 1 << 25;
 /// What is run: the same for all ranks.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct RankRun {
-    /// Byzantine processes tolerated: there must be at least 3f + 1 ranks
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    pub(super) f: u32,
+    /// Byzantine processes tolerated: there must be at least 3f + 1 ranks [default: the most that they allow]
+    #[arg(long, value_name = "COUNT")]
+    pub(super) f: Option<u32>,
     /// The last round that is sent
     #[arg(long, value_name = "ROUND", default_value_t = 1000)]
     pub(super) rounds: u64,
@@ -90,12 +90,13 @@ pub(super) struct RankRun {
 
 impl RankRun {
     pub(super) fn settings(&self, size: u32) -> Result<Settings, Failure> {
-        Quorum::new(size, self.f).map_err(|error| Failure::usage(error.to_string()))?;
+        let tolerated = self.f.unwrap_or(Quorum::most_faulty(size));
+        Quorum::new(size, tolerated).map_err(|error| Failure::usage(error.to_string()))?;
         let form = if self.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
         let delay_ns = u64::try_from(self.delay.as_nanos()).unwrap_or(0);
         let replies = if self.round_trips { Replies::RoundTrips } else { Replies::None };
         let (rounds, faults) = (self.rounds, self.fault.clone());
-        let settings = Settings { processes: size, tolerated: self.f, form, rounds, delay_ns, replies, faults };
+        let settings = Settings { processes: size, tolerated, form, rounds, delay_ns, replies, faults };
         settings.check_faults(size).map_err(|error| Failure::usage(format!("--fault: {error}")))?;
         Ok(settings)
     }

@@ -220,7 +220,7 @@ fn rank_words(args: &Args, rendezvous: &str) -> Vec<String> {
     let time = |span: Span| format!("{} ns", span.as_nanos());
     let mut words: Vec<String> = ["theta", "rank", "--rendezvous", rendezvous].map(str::to_owned).into();
     let mut option = |name: &str, value: String| words.push(format!("--{name}={value}"));
-    option("f", course.f.to_string());
+    course.f.into_iter().for_each(|f| option("f", f.to_string()));
     option("rounds", course.rounds.to_string());
     option("delay", time(course.delay));
     option("patience", time(course.patience));

@@ -1,9 +1,8 @@
 //! `ffclock-lab theta simulate`.
 
-use super::Sizes;
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions};
-use ffclock_theta::algorithm::AlgorithmForm;
+use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::faults::PlannedFault;
 use ffclock_theta::simulate::{Simulation, SimulationError, SimulationOutcome, Spec, Unobserved};
 use ffclock_units::Span;
@@ -27,7 +26,7 @@ pub(super) struct Args {
     /// Processes [default: the scenario's, or 4]
     #[arg(long, value_name = "COUNT")]
     n: Option<u32>,
-    /// Byzantine processes tolerated: n must be at least 3f + 1 [default: the scenario's, or 1]
+    /// Byzantine processes tolerated: n must be at least 3f + 1 [default: the scenario's, or the most that n allows]
     #[arg(long, value_name = "COUNT")]
     f: Option<u32>,
     /// The last round that processes send [default: the scenario's, or 1000]
@@ -57,6 +56,7 @@ pub(super) struct Args {
 struct SimulateReport<'a> {
     n: u32,
     f: u32,
+    rounds: u64,
     seed: u64,
     #[serde(flatten)]
     outcome: &'a SimulationOutcome,
@@ -74,7 +74,8 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     };
     let outcome = outcome.map_err(failure)?;
     drop(progress);
-    let report = SimulateReport { n: spec.n, f: spec.f, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
+    let Spec { n, f, rounds, .. } = spec;
+    let report = SimulateReport { n, f, rounds, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
     global.answer(&report, || render(&report))?;
     if outcome.unfinished.is_empty() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
@@ -97,8 +98,10 @@ fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
             (spec, path.parent().unwrap_or(Path::new(".")).to_owned())
         }
     };
-    let Sizes { n, f } = Sizes { n: args.n.unwrap_or(spec.n), f: args.f.unwrap_or(spec.f) };
-    (spec.n, spec.f) = (n, f);
+    spec.n = args.n.unwrap_or(spec.n);
+    // A scenario says for how many faulty processes it is made.
+    let default = if args.scenario.is_some() { spec.f } else { Quorum::most_faulty(spec.n) };
+    spec.f = args.f.unwrap_or(default);
     spec.rounds = args.rounds.unwrap_or(spec.rounds);
     spec.delay = args.delay.map_or(spec.delay, ffclock_sim::scenario::Length);
     if args.printed {
@@ -112,14 +115,13 @@ fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
 fn render(report: &SimulateReport<'_>) -> String {
     let outcome = report.outcome;
     let mut text = format!(
-        "n = {}, f = {}, seed {}: {} messages in {:.6} s, rounds {} to {}, clocks at most {} apart\n",
+        "n = {}, f = {}, seed {}: {} messages in {:.6} s, {}, clocks at most {} apart\n",
         report.n,
         report.f,
         report.seed,
         outcome.perceived,
         outcome.end_ps as f64 * 1e-12,
-        outcome.least_round,
-        outcome.greatest_round,
+        sent_rounds(report),
         outcome.precision
     );
     let faults = [
@@ -140,10 +142,20 @@ fn render(report: &SimulateReport<'_>) -> String {
     text
 }
 
+/// Up to which round the correct processes have sent. After the last one they switch once more, and send nothing.
+fn sent_rounds(report: &SimulateReport<'_>) -> String {
+    let sent = |round: u64| round.min(report.rounds);
+    match (sent(report.outcome.least_round), sent(report.outcome.greatest_round)) {
+        (least, greatest) if least == greatest => format!("{least} rounds"),
+        (least, greatest) => format!("{least} to {greatest} rounds"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::theta::tests::theta;
+    use clap::Parser;
 
     fn ended(words: &[&str]) -> Result<(), Failure> {
         theta(&[&["simulate", "--json"], words].concat())
@@ -169,10 +181,38 @@ mod tests {
         }
     }
 
+    /// As many as were asked for, although processes then switch once more.
+    #[test]
+    fn the_rounds_that_were_sent_are_counted() {
+        let text = |least_round, greatest_round| {
+            let outcome = SimulationOutcome { least_round, greatest_round, ..SimulationOutcome::default() };
+            render(&SimulateReport { n: 4, f: 1, rounds: 800, seed: 1, outcome: &outcome, log: None })
+        };
+        assert!(text(801, 801).contains(", 800 rounds,"), "{}", text(801, 801));
+        assert!(text(3, 801).contains(", 3 to 800 rounds,"), "{}", text(3, 801));
+    }
+
+    #[test]
+    fn as_many_are_tolerated_as_can_be_unless_it_is_said() {
+        let sizes = |words: &[&str]| {
+            let cli = Words::try_parse_from([&["simulate"], words].concat()).unwrap();
+            spec(&cli.args).map(|(spec, _)| (spec.n, spec.f)).unwrap()
+        };
+        assert_eq!([sizes(&[]), sizes(&["--n", "7"]), sizes(&["--n", "3"])], [(4, 1), (7, 2), (3, 0)]);
+        assert_eq!(sizes(&["--n", "7", "--f", "1"]), (7, 1));
+    }
+
+    #[derive(clap::Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: Args,
+    }
+
     #[test]
     fn what_stands_still_is_named() {
         let outcome = SimulationOutcome { unfinished: vec![2], lost: 7, ..SimulationOutcome::default() };
-        let text = render(&SimulateReport { n: 4, f: 1, seed: 1, outcome: &outcome, log: Some(Path::new("here")) });
+        let log = Some(Path::new("here"));
+        let text = render(&SimulateReport { n: 4, f: 1, rounds: 800, seed: 1, outcome: &outcome, log });
         assert!(text.contains("STOPPED: correct processes [2]") && text.contains("7 messages lost"), "{text}");
         assert!(text.contains("log: here"), "{text}");
     }

@@ -71,15 +71,28 @@ fn omega(text: &mut String, title: &str, seen: &Omega) {
 }
 
 fn certified(text: &mut String, certified: Option<&Certified>) {
-    let Some(Certified { first, all, half_width_max_ps, .. }) = certified else { return };
+    let Some(Certified { first, all, throughout, theta, half_width_max_ps, .. }) = certified else { return };
     let _ = writeln!(
         text,
         "\ncertain if every clock kept its promise (clocks of two hosts known to +- {}):",
         span(Some(*half_width_max_ps))
     );
-    for (name, bounds) in [("first switches", first), ("all switches", all)] {
+    let omegas = [
+        ("Omega over first switches", first),
+        ("Omega over all switches", all),
+        ("largest ratio throughout", throughout),
+        ("Theta", theta),
+    ];
+    for (name, bounds) in omegas {
         if let Some(OmegaBounds { low, high }) = bounds {
-            let _ = writeln!(text, "  Omega over {name} between {:.4} and {:.4}", low.as_f64(), high.as_f64());
+            let _ = writeln!(text, "  {name} between {:.4} and {:.4}", low.as_f64(), high.as_f64());
+        }
+    }
+    for (name, bounds) in
+        [("first", certified.and_then(|of| of.g_r_first)), ("all", certified.and_then(|of| of.g_r_all))]
+    {
+        if let Some((low, high)) = bounds {
+            let _ = writeln!(text, "  g_r over {name} switches between {low:.4} and {high:.4}");
         }
     }
 }

@@ -57,6 +57,11 @@ impl Quorum {
         Ok(Quorum { processes, faulty })
     }
 
+    /// The largest f that `processes` tolerate: the f of a run for which none is given.
+    pub const fn most_faulty(processes: u32) -> u32 {
+        processes.saturating_sub(1) / 3
+    }
+
     /// The number of processes, n.
     pub fn processes(self) -> u32 {
         self.processes

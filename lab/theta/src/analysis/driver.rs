@@ -2,6 +2,7 @@
 
 use super::{AnalysisError, Clocks, LogPass, Options, PassTally, TimeRange};
 use crate::log::{EventColumns, EventReader, EventStream, LogReader, WayInColumns};
+use ffclock_units::Span;
 
 /// Watches the progress while a log is read.
 pub trait ReadWatcher {
@@ -109,8 +110,8 @@ pub fn trimmed(log: &LogReader, trim_ps: u64) -> Result<TimeRange, AnalysisError
     let range =
         TimeRange { after_ps: first.saturating_add(trim).saturating_sub(1), until_ps: last.saturating_sub(trim) };
     if range.is_empty() && first <= last {
-        let seconds = |picoseconds: i64| picoseconds as f64 * 1e-12;
-        return Err(AnalysisError::Trimmed { lasts_s: seconds(last.saturating_sub(first)), trim_s: seconds(trim) });
+        let span = |picoseconds: i64| Span::from_seconds(picoseconds as f64 * 1e-12);
+        return Err(AnalysisError::Trimmed { lasts: span(last.saturating_sub(first)), trim: span(trim) });
     }
     Ok(range)
 }

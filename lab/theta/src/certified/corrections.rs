@@ -95,6 +95,17 @@ impl Corrections {
         (least.saturating_sub(self.ticks_ps[from.host]), most.saturating_add(self.ticks_ps[to.host]))
     }
 
+    /// The earliest and the latest true time of a stamp, in picoseconds since the origin of the run.
+    pub(super) fn truth(&self, stamp: ClockStamp) -> (i64, i64) {
+        let ClockStamp { clock_ps, host } = stamp;
+        let epoch = epoch_of(self.first_ps, self.epoch_ps, clock_ps).min(self.epochs.len() - 1);
+        let slack = slack(&self.drifts, stamp, middle(self.first_ps, self.epoch_ps, epoch));
+        let differences = &self.epochs[epoch];
+        let earliest = clock_ps.saturating_sub(differences.most(host + 1, 0)).saturating_sub(slack);
+        let latest = clock_ps.saturating_add(differences.most(0, host + 1)).saturating_add(slack);
+        (earliest, latest.saturating_add(self.ticks_ps[host]))
+    }
+
     /// Half the widest range of a difference of two clocks, in picoseconds; 0 for a single host.
     pub fn half_width_max_ps(&self) -> i64 {
         let hosts = self.drifts.len();
@@ -144,7 +155,9 @@ impl<'a> ClockEvidence<'a> {
         let (first_ps, last_ps) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let lasted = last_ps.saturating_sub(first_ps);
         let epochs_max = (ENTRIES_MAX / ((hosts + 1) * (hosts + 1)) as i64).max(1);
-        let epoch_ps = i64::try_from(epoch_ps).unwrap_or(i64::MAX).max(lasted / epochs_max + 1);
+        let longest_ps = i64::try_from(epoch_ps).unwrap_or(i64::MAX).max(lasted / epochs_max + 1);
+        // Epochs of equal length that end with the run: drift counts from their middle, which must not lie outside it.
+        let epoch_ps = lasted / (lasted / longest_ps + 1) + 1;
         let epochs = epoch_of(first_ps, epoch_ps, last_ps) + 1;
         let mut evidence = ClockEvidence {
             run,

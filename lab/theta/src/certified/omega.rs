@@ -3,7 +3,7 @@
 use super::CertifyOptions;
 use super::corrections::Corrections;
 use super::gather::{ClockStamp, GatheredMessage, GatheredSwitch, JoinedLog};
-use crate::analysis::{self, Ratio, SwitchStamping};
+use crate::analysis::{self, Ratio, SwitchStamping, ThetaMode};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -23,6 +23,14 @@ pub struct Certified {
     pub first: Option<OmegaBounds>,
     /// Omega over all switches.
     pub all: Option<OmegaBounds>,
+    /// The largest ratio at any time, first switches.
+    pub throughout: Option<OmegaBounds>,
+    /// Theta; only when asked for.
+    pub theta: Option<OmegaBounds>,
+    /// g_r = Theta_ro / Omega over first switches, at least and at most.
+    pub g_r_first: Option<(f64, f64)>,
+    /// The same over all switches.
+    pub g_r_all: Option<(f64, f64)>,
     /// Half the widest range of a difference of two hosts' clocks after tightening, in picoseconds.
     pub half_width_max_ps: i64,
     /// Epochs of the corrections.
@@ -31,18 +39,25 @@ pub struct Certified {
 
 /// A range of a delay, picoseconds.
 #[derive(Clone, Copy)]
-struct DelayRange {
-    least: i64,
-    most: i64,
+pub(super) struct DelayRange {
+    pub(super) least: i64,
+    pub(super) most: i64,
 }
 
-struct OmegaJudge<'a> {
-    gathered: &'a JoinedLog,
-    corrections: &'a Corrections,
-    stamping: SwitchStamping,
-    range: analysis::TimeRange,
+pub(super) struct OmegaJudge<'a> {
+    pub(super) gathered: &'a JoinedLog,
+    pub(super) corrections: &'a Corrections,
+    pub(super) stamping: SwitchStamping,
+    pub(super) range: analysis::TimeRange,
     /// Clocks of two hosts do not differ by more than this from the truth of each other.
-    reach_ps: i64,
+    pub(super) reach_ps: i64,
+}
+
+/// A round, and the switches of which one reached it first.
+pub(super) struct CertifiedRound {
+    pub(super) number: u64,
+    /// By their number among the switches.
+    pub(super) may_be_first: Vec<usize>,
 }
 
 impl Certified {
@@ -52,9 +67,17 @@ impl Certified {
         let CertifyOptions { stamping, range, .. } = *options;
         let judge = OmegaJudge { gathered, corrections, stamping, range, reach_ps };
         let ratios = judge.ratios();
+        let rounds = judge.rounds();
+        let first = judge.first(&rounds, &ratios);
+        let all =
+            largest(ratios.iter().enumerate().filter(|&(index, _)| judge.counts(index)).filter_map(|(_, &of)| of));
         Certified {
-            first: judge.first(&ratios),
-            all: largest(ratios.iter().enumerate().filter(|&(index, _)| judge.counts(index)).filter_map(|(_, &of)| of)),
+            throughout: judge.throughout(&rounds, first),
+            theta: (options.theta == ThetaMode::Compute).then(|| judge.theta()).flatten(),
+            g_r_first: first.and_then(|omega| judge.g_r(judge.relevant_at_first(&rounds), omega)),
+            g_r_all: all.and_then(|omega| judge.g_r(judge.relevant_at_all(), omega)),
+            first,
+            all,
             half_width_max_ps: corrections.half_width_max_ps(),
             epochs: corrections.epochs(),
         }
@@ -82,23 +105,23 @@ fn reach_of_offsets(gathered: &JoinedLog, corrections: &Corrections) -> i64 {
 }
 
 /// The largest of values that are known by bounds.
-fn largest(bounds: impl Iterator<Item = OmegaBounds>) -> Option<OmegaBounds> {
+pub(super) fn largest(bounds: impl Iterator<Item = OmegaBounds>) -> Option<OmegaBounds> {
     bounds.reduce(|a, b| OmegaBounds { low: a.low.max(b.low), high: a.high.max(b.high) })
 }
 
 impl OmegaJudge<'_> {
     /// Whether a switch lies in the range.
-    fn counts(&self, index: usize) -> bool {
+    pub(super) fn counts(&self, index: usize) -> bool {
         self.range.holds(self.gathered.turns[index].at.clock_ps)
     }
 
-    fn delay(&self, message: &GatheredMessage) -> DelayRange {
+    pub(super) fn delay(&self, message: &GatheredMessage) -> DelayRange {
         let (least, most) = self.corrections.between(message.sent, message.perceived);
         DelayRange { least: least.max(1), most: most.max(1) }
     }
 
     /// tau_r- of one switch: an order statistic rises with each of its delays, so its bounds are those of the bounds.
-    fn relevant(&self, turn: &GatheredSwitch) -> Option<DelayRange> {
+    pub(super) fn relevant(&self, turn: &GatheredSwitch) -> Option<DelayRange> {
         let delays: Vec<DelayRange> = turn.contributors.iter().map(|message| self.delay(message)).collect();
         let rank = delays.len().min(self.gathered.threshold).checked_sub(1)?;
         let ranked = |bound: fn(&DelayRange) -> i64| {
@@ -155,7 +178,7 @@ impl OmegaJudge<'_> {
     }
 
     /// tau_r- is the maximum over all that switch at the same time: at most the largest over those that may.
-    fn slowest_at_once(&self, index: usize, relevant: &[Option<DelayRange>]) -> i64 {
+    pub(super) fn slowest_at_once(&self, index: usize, relevant: &[Option<DelayRange>]) -> i64 {
         let turns = &self.gathered.turns;
         let at = turns[index].at;
         let near = |other: &usize| (turns[*other].at.clock_ps - at.clock_ps).abs() <= self.reach_ps;
@@ -177,29 +200,36 @@ impl OmegaJudge<'_> {
     /// Omega over first switches. Which process was first is not always certain: the true one is among those that are
     /// not certainly later than another, so its ratio is at least the least and at most the most of theirs. Where it
     /// may be one that lies outside the range, the round may give no ratio at all.
-    fn first(&self, ratios: &[Option<OmegaBounds>]) -> Option<OmegaBounds> {
+    fn first(&self, rounds: &[CertifiedRound], ratios: &[Option<OmegaBounds>]) -> Option<OmegaBounds> {
+        let of_round = |round: &CertifiedRound| {
+            round.may_be_first.iter().find(|&&index| self.counts(index))?;
+            let bounds = round.may_be_first.iter().map(|&index| ratios[index].filter(|_| self.counts(index)));
+            // A switch without n-f messages has no ratio, and then only that a ratio is at least 1 is known.
+            bounds
+                .map(|bounds| bounds.unwrap_or(OmegaBounds { low: Ratio::ONE, high: Ratio::ONE }))
+                .reduce(|a, b| OmegaBounds { low: a.low.min(b.low), high: a.high.max(b.high) })
+        };
+        largest(rounds.iter().filter_map(of_round))
+    }
+
+    /// The rounds, with those that may have reached each first.
+    fn rounds(&self) -> Vec<CertifiedRound> {
         let mut reaching: BTreeMap<u64, BTreeMap<usize, usize>> = BTreeMap::new();
         for (index, turn) in self.gathered.turns.iter().enumerate() {
             for round in turn.from + 1..=turn.to {
                 reaching.entry(round).or_default().entry(turn.process).or_insert(index);
             }
         }
-        let of_round = |candidates: &BTreeMap<usize, usize>| {
-            let may_be_first =
-                candidates.values().filter(|&&one| !candidates.values().any(|&other| self.is_before(other, one)));
-            let may_be_first: Vec<usize> = may_be_first.copied().collect();
-            may_be_first.iter().find(|&&index| self.counts(index))?;
-            let bounds = may_be_first.iter().map(|&index| ratios[index].filter(|_| self.counts(index)));
-            // A switch without n-f messages has no ratio, and then only that a ratio is at least 1 is known.
-            bounds
-                .map(|bounds| bounds.unwrap_or(OmegaBounds { low: Ratio::ONE, high: Ratio::ONE }))
-                .reduce(|a, b| OmegaBounds { low: a.low.min(b.low), high: a.high.max(b.high) })
+        let of_round = |(number, candidates): (u64, BTreeMap<usize, usize>)| {
+            let is_preceded = |&one: &usize| candidates.values().any(|&other| self.is_before(other, one));
+            let may_be_first = candidates.values().copied().filter(|one| !is_preceded(one)).collect();
+            CertifiedRound { number, may_be_first }
         };
-        largest(reaching.values().filter_map(of_round))
+        reaching.into_iter().map(of_round).collect()
     }
 
     /// Whether a switch was certainly before another.
-    fn is_before(&self, one: usize, other: usize) -> bool {
+    pub(super) fn is_before(&self, one: usize, other: usize) -> bool {
         let turns = &self.gathered.turns;
         self.corrections.between(turns[one].at, turns[other].at).0 > 0
     }

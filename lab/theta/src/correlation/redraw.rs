@@ -1,20 +1,15 @@
 //! The same run with its delays drawn again.
 
 use super::g_r;
-use crate::algorithm::{AlgorithmForm, RoundSwitch};
-use crate::analysis::{AnalysisError, Clocks, LogPass, Options, PairMode, SwitchPair};
-use crate::log::{EventColumns, LogReader, WayInColumns};
-use crate::record::{
-    ClockSample, Event, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunHost, SwitchEvent, WayIn,
-};
-use crate::simulate::{LinkDelays, Observer, Perceived, RedrawnRun};
-use ffclock_units::{Counter, Period, Rate};
+use crate::algorithm::AlgorithmForm;
+use crate::analysis::{AnalysisError, Clocks, Options, PairMode, SwitchPair};
+use crate::log::{LogReader, WayInColumns};
+use crate::record::{Event, RecordedForm, RunDescription};
+use crate::simulate::{CollectedEvents, LinkDelays, RedrawnRun};
 use std::collections::BTreeMap;
 
 /// More delays than this are not kept in memory.
 const DELAYS_MAX: usize = 1 << 24;
-/// Times of redrawn runs are true, in ticks of this many picoseconds.
-const TICK_PS: u64 = 10;
 
 /// What it takes to run again: the sizes of the run, and the delays of each link.
 pub(super) struct Redraw {
@@ -48,36 +43,15 @@ impl Redraw {
     pub(super) fn run(&self, seed: u64) -> Option<Redrawn> {
         let mut events = CollectedEvents::default();
         self.simulation.run(seed, &mut events).ok()?;
-        events.0.sort_by_key(|&(at_ps, _)| at_ps);
-        let clocks = Clocks::new(&self.run, &[true_clock()]).ok()?;
         let options = Options { pairs: PairMode::Keep, ..Options::default() };
-        let mut pass = LogPass::new(&self.run, clocks, 1, options);
-        let mut columns = EventColumns::default();
-        events.0.iter().for_each(|(_, event)| columns.push(event));
-        pass.take(0, &columns).ok()?;
-        let tally = pass.finish();
+        let tally = events.analysed(&self.run, options).ok()?;
         Some(Redrawn { g_r: g_r(&tally), pairs: tally.pairs })
     }
 }
 
-/// All on one host, by the truth.
+/// Faults have been left behind with the delays of the run.
 fn described(run: &RunDescription) -> RunDescription {
-    RunDescription {
-        origin: LogOrigin::Simulated,
-        disorder_ps: 0,
-        hosts: vec![RunHost { name: "redrawn".to_owned(), counter: "simulated".to_owned() }],
-        host_of: vec![HostId(0); run.processes as usize],
-        faults: vec![],
-        settings: BTreeMap::new(),
-        unrecorded: 0,
-        ..run.clone()
-    }
-}
-
-fn true_clock() -> ClockSample {
-    let period = Period::from_seconds(1e-12 * TICK_PS as f64).expect("ten picoseconds are a period");
-    let (host, counter, drift_bound) = (HostId(0), Counter::from_raw(0), Rate::from_ppm(0.0));
-    ClockSample { host, counter, time_ps: 0, bound_ps: 0, period, drift_bound }
+    RunDescription { faults: vec![], settings: BTreeMap::new(), unrecorded: 0, ..run.clone() }
 }
 
 /// From broadcast to perception, by sender and receiver. A delay that the clocks make negative counts as the shortest.
@@ -105,39 +79,4 @@ fn link_delays(log: &LogReader) -> Result<LinkDelays, AnalysisError> {
         Ok(())
     })?;
     Ok(delays)
-}
-
-/// Events with the time at which they happened.
-#[derive(Default)]
-struct CollectedEvents(Vec<(u64, Event)>);
-
-fn counter(at_ps: u64) -> Counter {
-    Counter::from_raw(at_ps / TICK_PS)
-}
-
-impl Observer for CollectedEvents {
-    fn broadcast(&mut self, process: u32, round: u64, at: u64) {
-        self.0.push((at, Event::Broadcast { process: ProcessId(process), round: Round(round), at: counter(at) }));
-    }
-
-    fn perceived(&mut self, perceived: &Perceived) {
-        let Perceived { process, sender, round, at, .. } = *perceived;
-        let (process, sender, round) = (ProcessId(process), ProcessId(sender), Round(round));
-        let way_in = WayIn::default();
-        self.0.push((at, Event::Perception { process, sender, round, at: counter(at), way_in }));
-    }
-
-    fn switched(&mut self, process: u32, switch: &RoundSwitch, at: u64) {
-        let event = SwitchEvent {
-            process: ProcessId(process),
-            from: Round(switch.from),
-            to: Round(switch.to),
-            at: counter(at),
-            decided: counter(switch.decided),
-            rule: switch.rule,
-        };
-        self.0.push((at, Event::Switch(event)));
-    }
-
-    fn until_now(&mut self, _: u64) {}
 }

@@ -82,7 +82,8 @@ fn facts(generated: &Generated, stamping: SwitchStamping) -> Facts<'_> {
         let &sent = sends.get(&(sender, round))?;
         Some(Message { sender, receiver, round, sent, perceived })
     };
-    let messages = between_correct.filter_map(message).collect();
+    // What arrives before it is sent, or at once, is left out of everything.
+    let messages = between_correct.filter_map(message).filter(|message| message.delay() > 0).collect();
     let mut switches = BTreeMap::<i64, Vec<SwitchEvent>>::new();
     for event in &generated.events {
         if let Event::Switch(switch) = event {
@@ -96,7 +97,12 @@ fn facts(generated: &Generated, stamping: SwitchStamping) -> Facts<'_> {
 }
 
 fn time(generated: &Generated, process: u32, counter: Counter) -> i64 {
-    counter.raw().wrapping_sub(generated.offsets[process as usize]) as i64
+    counter.raw().wrapping_sub(generated.offsets[process as usize]) as i64 * generated.tick_ps as i64
+}
+
+/// g_r = (tau+ / tau_r-) / Omega.
+pub fn g_r(truth: &Truth, seen: &AtSwitches) -> Option<f64> {
+    Some(truth.delay_max? as f64 / seen.relevant_min? as f64 / seen.omega?.as_f64())
 }
 
 impl Facts<'_> {
@@ -116,7 +122,7 @@ impl Facts<'_> {
             let perceived = self.perceptions.get(&(sender, switch.process.0, switch.from.0));
             let sent = self.sends.get(&(sender, switch.from.0));
             if let (Some(&perceived), Some(&sent)) = (perceived, sent)
-                && perceived <= decided
+                && (sent + 1..=decided).contains(&perceived)
             {
                 delays.push(perceived - sent);
             }
@@ -132,9 +138,11 @@ impl Facts<'_> {
         advances.filter_map(|switch| self.contributors(switch).last().copied()).max()
     }
 
-    fn theta(&self) -> Option<Ratio> {
-        let at_sends = self.messages.iter().map(|message| message.sent).collect::<BTreeSet<_>>();
-        at_sends.into_iter().filter_map(|at| self.theta_at(at)).max()
+    /// It can only rise when a message is sent, or when the range begins.
+    fn theta(&self, range: TimeRange) -> Option<Ratio> {
+        let sends = self.messages.iter().map(|message| message.sent);
+        let times: BTreeSet<i64> = sends.chain([range.after_ps.saturating_add(1)]).collect();
+        times.into_iter().filter(|&at| range.holds(at)).filter_map(|at| self.theta_at(at)).max()
     }
 
     fn theta_at(&self, at: i64) -> Option<Ratio> {
@@ -163,13 +171,25 @@ fn see(seen: &mut AtSwitches, longest: Option<i64>, relevant: i64) -> Ratio {
 }
 
 pub fn truth(generated: &Generated, stamping: SwitchStamping) -> Truth {
+    truth_within(generated, stamping, TimeRange::ALL)
+}
+
+/// The same of a trimmed run: switches and messages outside the range do not count, but what reaches into it is in
+/// transit there.
+pub fn truth_within(generated: &Generated, stamping: SwitchStamping, range: TimeRange) -> Truth {
     let facts = facts(generated, stamping);
-    let delays = || facts.messages.iter().map(Message::delay);
+    let begin = range.after_ps.saturating_add(1);
+    let reaching = || {
+        facts
+            .messages
+            .iter()
+            .filter(move |one| begin <= range.until_ps && one.sent <= range.until_ps && begin < one.perceived)
+    };
     let mut truth = Truth {
-        messages: facts.messages.len() as u64,
-        delay_max: delays().max(),
-        delay_min: delays().min(),
-        theta: facts.theta(),
+        messages: facts.messages.iter().filter(|message| range.holds(message.sent)).count() as u64,
+        delay_max: reaching().map(Message::delay).max(),
+        delay_min: reaching().map(Message::delay).min(),
+        theta: facts.theta(range),
         contributions: vec![0; generated.run.advance_threshold() as usize],
         ..Truth::default()
     };
@@ -177,7 +197,7 @@ pub fn truth(generated: &Generated, stamping: SwitchStamping) -> Truth {
     for (&at, switches) in &facts.switches {
         let longest = facts.in_transit(at).map(Message::delay).max();
         let reached = switches.iter().map(|switch| switch.to.0).max().expect("a process switches");
-        if let Some(relevant) = facts.relevant(switches) {
+        if let Some(relevant) = facts.relevant(switches).filter(|_| range.holds(at)) {
             see(&mut truth.all, longest, relevant);
             if reached > frontier {
                 see(&mut truth.first, longest, relevant);
@@ -192,7 +212,8 @@ pub fn truth(generated: &Generated, stamping: SwitchStamping) -> Truth {
         if reached > frontier {
             (frontier, last_first) = (reached, at);
         }
-        for switch in switches.iter().filter(|switch| switch.rule == SwitchRule::Advance) {
+        let advances = switches.iter().filter(|switch| switch.rule == SwitchRule::Advance && range.holds(at));
+        for switch in advances {
             for (rank, delay) in facts.contributors(switch).into_iter().enumerate() {
                 truth.contributions[rank] += 1;
                 truth.contributed_delays.push(delay);

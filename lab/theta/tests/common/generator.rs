@@ -75,6 +75,33 @@ pub struct Generated {
     pub events: Vec<Event>,
     pub clocks: Vec<ClockSample>,
     pub offsets: Vec<u64>,
+    /// Of all counters.
+    pub tick_ps: u64,
+}
+
+impl Generated {
+    /// The same run, with counters that show whole ticks only.
+    pub fn coarse(mut self, tick_ps: u64) -> Self {
+        let offsets = self.offsets.clone();
+        let coarse = |process: ProcessId, at: &mut Counter| {
+            let offset = offsets[process.index()];
+            *at = Counter::from_raw(offset.wrapping_add(at.raw().wrapping_sub(offset) / tick_ps));
+        };
+        for event in &mut self.events {
+            match event {
+                Event::Broadcast { process, at, .. } => coarse(*process, at),
+                Event::Perception { process, at, .. } => coarse(*process, at),
+                Event::Switch(SwitchEvent { process, at, decided, .. }) => {
+                    coarse(*process, at);
+                    coarse(*process, decided);
+                }
+                Event::Transmission { .. } => {}
+            }
+        }
+        let period = Period::from_seconds(1e-12 * tick_ps as f64).expect("some picoseconds");
+        self.clocks.iter_mut().for_each(|sample| sample.period = period);
+        Generated { tick_ps, ..self }
+    }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -116,7 +143,7 @@ pub fn generate(shape: Shape, random: &mut Random) -> Generated {
         world.happen(what);
     }
     let World { events, offsets, .. } = world;
-    Generated { run: run(&shape), clocks: clocks(&offsets), events, offsets }
+    Generated { run: run(&shape), clocks: clocks(&offsets), events, offsets, tick_ps: 1 }
 }
 
 fn run(shape: &Shape) -> RunDescription {
