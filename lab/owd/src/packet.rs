@@ -91,7 +91,8 @@ impl TestRequest {
     /// Reads a request that can be answered.
     ///
     /// # Errors
-    /// [`NotTestPacket::TooShort`], [`NotTestPacket::TooLong`]. Its error estimate is not judged: it is the sender's own.
+    /// [`NotTestPacket::TooShort`], [`NotTestPacket::TooLong`]. Its error estimate is not judged: it is the sender's
+    /// own.
     pub fn decode(bytes: &[u8]) -> Result<Self, NotTestPacket> {
         check_length(bytes)?;
         Ok(TestRequest {
