@@ -25,6 +25,9 @@ _ffclock__lab() {
             ffclock__lab,help)
                 cmd="ffclock__lab__subcmd__help"
                 ;;
+            ffclock__lab,owd)
+                cmd="ffclock__lab__subcmd__owd"
+                ;;
             ffclock__lab,probe)
                 cmd="ffclock__lab__subcmd__probe"
                 ;;
@@ -97,6 +100,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help,help)
                 cmd="ffclock__lab__subcmd__help__subcmd__help"
                 ;;
+            ffclock__lab__subcmd__help,owd)
+                cmd="ffclock__lab__subcmd__help__subcmd__owd"
+                ;;
             ffclock__lab__subcmd__help,probe)
                 cmd="ffclock__lab__subcmd__help__subcmd__probe"
                 ;;
@@ -129,6 +135,15 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__help__subcmd__demo,liar)
                 cmd="ffclock__lab__subcmd__help__subcmd__demo__subcmd__liar"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__owd,reflect)
+                cmd="ffclock__lab__subcmd__help__subcmd__owd__subcmd__reflect"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__owd,report)
+                cmd="ffclock__lab__subcmd__help__subcmd__owd__subcmd__report"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__owd,send)
+                cmd="ffclock__lab__subcmd__help__subcmd__owd__subcmd__send"
                 ;;
             ffclock__lab__subcmd__help__subcmd__probe,advise)
                 cmd="ffclock__lab__subcmd__help__subcmd__probe__subcmd__advise"
@@ -195,6 +210,30 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__help__subcmd__theta,simulate)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__simulate"
+                ;;
+            ffclock__lab__subcmd__owd,help)
+                cmd="ffclock__lab__subcmd__owd__subcmd__help"
+                ;;
+            ffclock__lab__subcmd__owd,reflect)
+                cmd="ffclock__lab__subcmd__owd__subcmd__reflect"
+                ;;
+            ffclock__lab__subcmd__owd,report)
+                cmd="ffclock__lab__subcmd__owd__subcmd__report"
+                ;;
+            ffclock__lab__subcmd__owd,send)
+                cmd="ffclock__lab__subcmd__owd__subcmd__send"
+                ;;
+            ffclock__lab__subcmd__owd__subcmd__help,help)
+                cmd="ffclock__lab__subcmd__owd__subcmd__help__subcmd__help"
+                ;;
+            ffclock__lab__subcmd__owd__subcmd__help,reflect)
+                cmd="ffclock__lab__subcmd__owd__subcmd__help__subcmd__reflect"
+                ;;
+            ffclock__lab__subcmd__owd__subcmd__help,report)
+                cmd="ffclock__lab__subcmd__owd__subcmd__help__subcmd__report"
+                ;;
+            ffclock__lab__subcmd__owd__subcmd__help,send)
+                cmd="ffclock__lab__subcmd__owd__subcmd__help__subcmd__send"
                 ;;
             ffclock__lab__subcmd__probe,advise)
                 cmd="ffclock__lab__subcmd__probe__subcmd__advise"
@@ -353,7 +392,7 @@ _ffclock__lab() {
 
     case "${cmd}" in
         ffclock__lab)
-            opts="-h -V --page --json --help --version replay report sim counters probe theta demo help"
+            opts="-h -V --page --json --help --version replay report sim counters probe owd theta demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -843,7 +882,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help)
-            opts="replay report sim counters probe theta demo help"
+            opts="replay report sim counters probe owd theta demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -971,6 +1010,62 @@ _ffclock__lab() {
         ffclock__subcmd__lab__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__owd)
+            opts="send reflect report"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__owd__subcmd__reflect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__owd__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__owd__subcmd__send)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1353,6 +1448,200 @@ _ffclock__lab() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd)
+            opts="-h --page --json --help send reflect report help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd__subcmd__help)
+            opts="send reflect report help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd__subcmd__help__subcmd__reflect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd__subcmd__help__subcmd__send)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd__subcmd__reflect)
+            opts="-h --listen --rate --stateless --unsynchronised --passages --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --passages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd__subcmd__report)
+            opts="-h --truth --output --python --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --truth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --python)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__owd__subcmd__send)
+            opts="-h --interval --packets --endless --patience --bytes --unsynchronised --record --metrics --metrics-listen --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --packets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --patience)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics-listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

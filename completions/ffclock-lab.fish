@@ -33,6 +33,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "report" -d 
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "counters" -d 'List and characterise the counters of this machine'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "owd" -d 'Measure one-way delays between hosts, each with a bound'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -256,6 +257,43 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "echo" -d 'Send test packets back'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -f -a "send" -d 'Send test packets to a reflector and measure the delay of each direction'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -f -a "reflect" -d 'Answer test packets with the times at which they came and left'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -f -a "report" -d 'Show the figures of a record, and draw it'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l interval -d 'Between two packets' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l packets -d 'How many packets' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l patience -d 'How long a reply is waited for' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l bytes -d 'The length of a packet beyond its UDP header; what is more than 44 is padding' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l record -d 'Write a row for each packet: Parquet if the name ends in .parquet, else CSV' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l metrics -d 'Write metrics in OpenMetrics text to this file every 5 s' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l metrics-listen -d 'Serve metrics over HTTP' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l endless -d 'Send until Ctrl-C instead'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l unsynchronised -d 'Measure although the clock is not synchronised: round trips alone'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l listen -d 'Where to listen' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l rate -d 'Packets that are answered per second, of each address' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l passages -d 'Write the counter\'s readings of each packet to this CSV file, for `owd report --truth`' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l stateless -d 'Repeat the sender\'s numbers instead of counting the packets of each session'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l unsynchronised -d 'Answer although the clock is not synchronised; replies say so'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from report" -l truth -d 'What `owd reflect --passages` wrote on the same host: the error of every delay is shown as well' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from report" -l output -d 'Draw owd.png and owd.html into this directory' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from report" -l python -d 'The interpreter that has the package' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from report" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from help" -f -a "send" -d 'Send test packets to a reflector and measure the delay of each direction'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from help" -f -a "reflect" -d 'Answer test packets with the times at which they came and left'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from help" -f -a "report" -d 'Show the figures of a record, and draw it'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -s h -l help -d 'Print help'
@@ -440,14 +478,15 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from liar" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from help" -f -a "liar" -d 'Synchronise to three servers, one of which begins to lie in the middle'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "owd" -d 'Measure one-way delays between hosts, each with a bound'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
@@ -465,6 +504,9 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "watch" -d 'Watch the real traffic of a running UDP service'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from owd" -f -a "send" -d 'Send test packets to a reflector and measure the delay of each direction'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from owd" -f -a "reflect" -d 'Answer test packets with the times at which they came and left'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from owd" -f -a "report" -d 'Show the figures of a record, and draw it'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "correlate" -d 'Test whether long and short delays go together'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "coverage" -d 'Hold the bounds that suit a calm run against a run under load: a timeout, or a ratio of delays'

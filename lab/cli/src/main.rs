@@ -13,6 +13,7 @@ mod demo;
 mod files;
 mod generate;
 mod lab;
+mod owd;
 mod probe;
 mod progress;
 mod replay;
@@ -88,6 +89,8 @@ pub(crate) enum Public {
     Counters(counters::Args),
     /// Measure where packets wait in this host, and what that does to a clock
     Probe(probe::Args),
+    /// Measure one-way delays between hosts, each with a bound
+    Owd(owd::Args),
     /// Measure how message delays between hosts correlate: the Theta-Model
     Theta(theta::Args),
     /// Synchronise to servers with a known time and show how well, in minutes
@@ -122,6 +125,7 @@ fn run(cli: &LabCli<Everything>) -> Result<(), Failure> {
             Public::Sim(args) => sim::run(global, args),
             Public::Counters(args) => counters::run(global, args),
             Public::Probe(args) => probe::run(global, args),
+            Public::Owd(args) => owd::run(global, args),
             Public::Theta(args) => theta::run(global, args),
             Public::Demo(args) => demo::run(global, args),
         },

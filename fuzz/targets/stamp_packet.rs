@@ -1,0 +1,41 @@
+//! Any datagram as a test packet: a reply of the same length that repeats what was asked, or none; and any datagram as
+//! a reply: a judgement that keeps its own rules, whatever the four times say.
+#![no_main]
+
+use ffclock_owd::error_estimate::ErrorEstimate;
+use ffclock_owd::judge::{ClockedTime, OwnTimes, PacketFate, judge};
+use ffclock_owd::packet::{TestReply, TestRequest, WireTime};
+use ffclock_units::{Bound, Moment, Span};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: ([u64; 4], u16, u32, &[u8])| {
+    let ([bound, sent, received, interval], error, sequence, bytes) = input;
+    let own = |time: u64| ClockedTime {
+        time: Moment::from_origin(Span::from_nanos(time.into())),
+        bound: Bound::of(Span::from_nanos(bound.into())),
+        is_synchronised: true,
+    };
+    let estimate = ErrorEstimate::of(own(0).bound);
+    assert!(estimate.bound().is_some_and(|stated| stated >= own(0).bound || bound > 1 << 62));
+    if let Ok(reply) = TestReply::decode(bytes) {
+        let own = OwnTimes {
+            sent: own(sent),
+            received: own(received),
+            interval: Span::from_nanos(interval.into()),
+            tai_ahead: Span::from_secs(37),
+        };
+        let judged = judge(&own, &reply);
+        let is_believed = judged.fate == PacketFate::Measured;
+        let is_possible = |delay: Span, bound: Bound| !(delay + bound.as_span()).is_negative();
+        assert!(!is_believed || is_possible(judged.forward.delay, judged.forward.bound));
+        assert!(!is_believed || is_possible(judged.backward.delay, judged.backward.bound));
+        assert!(!is_believed || reply.error.is_synchronised());
+    }
+    let Ok(request) = TestRequest::decode(bytes) else { return };
+    let error = ErrorEstimate::from_raw(error | 1);
+    let reply = TestReply { sequence, sent: WireTime(sent), error, received: WireTime(received), request };
+    let mut packet = bytes.to_vec();
+    reply.encode(&mut packet);
+    assert_eq!(packet.len(), bytes.len());
+    assert_eq!(TestReply::decode(&packet), Ok(reply));
+});

@@ -1,0 +1,95 @@
+//! `ffclock-lab owd report`: figures and pictures of a record.
+
+use super::table;
+use crate::failure::Failure;
+use crate::{GlobalOptions, output};
+use ffclock_owd::record::{self, OwdRecord};
+use ffclock_owd::summary::{HeatMap, OwdSummary, Way};
+use ffclock_owd::truth::{self, TruthFigures};
+use ffclock_units::Period;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Options of `ffclock-lab owd report`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock-lab owd report delays.parquet
+  $ ffclock-lab owd report delays.parquet --output out        (out/owd.png, out/owd.html)
+  $ ffclock-lab owd report delays.csv --truth passages.csv    (both ends read the same counter)
+
+Pictures need the Python package ffclock with numpy and matplotlib: pip install 'ffclock[analysis]'.")]
+pub(super) struct Args {
+    /// A record of `owd send --record`
+    #[arg(value_name = "FILE")]
+    record: PathBuf,
+    /// What `owd reflect --passages` wrote on the same host: the error of every delay is shown as well
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+    /// Draw owd.png and owd.html into this directory
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The interpreter that has the package
+    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
+    python: PathBuf,
+}
+
+/// Shows, and draws.
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
+    let path = args.record.display();
+    let record = record::read(&args.record).map_err(|error| format!("{path} {error}"))?;
+    let mut summary = OwdSummary::default();
+    record.rows.iter().for_each(|row| summary.add(row));
+    let figures = summary.figures();
+    let truth = args.truth.as_ref().map(|path| compare(&record, path)).transpose()?;
+    let heat = |way| HeatMap::of(&record.rows, way);
+    let answer = json!({
+        "about": record.about, "figures": figures, "truth": truth,
+        "heat": { "forward": heat(Way::Forward), "backward": heat(Way::Backward) },
+    });
+    if let Some(directory) = &args.output {
+        draw(args, directory, &answer)?;
+    }
+    global.answer(&answer, || {
+        let truth = truth.as_ref().map(table::truth).unwrap_or_default();
+        table::page(&record.about, &figures) + &truth
+    })?;
+    if truth.is_some_and(|truth| truth.outside > 0) {
+        return Err("the bound of a delay did not hold its true value".into());
+    }
+    table::verdict(&figures)
+}
+
+fn compare(record: &OwdRecord, path: &Path) -> Result<TruthFigures, Failure> {
+    let named = |error: std::io::Error| Failure::from(format!("{}: {error}", path.display()));
+    let session = record.about["session"].as_u64().and_then(|session| u16::try_from(session).ok());
+    let session = session.ok_or("the record does not name its session")?;
+    let period = record.about["counter_hz"].as_f64().and_then(Period::from_hertz);
+    let period = period.ok_or("the record does not say how fast its counter runs")?;
+    let file = File::open(path).map_err(named)?;
+    let passages = truth::read_passages(BufReader::new(file), session).map_err(named)?;
+    Ok(truth::compare(&record.rows, &passages, period))
+}
+
+fn draw(args: &Args, directory: &Path, answer: &Value) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| format!("cannot run {}: {error}", args.python.display());
+    let json = output::to_json(answer)?;
+    let mut python = Command::new(&args.python)
+        .args(["-m", "ffclock.owd_report", "-", "--output"])
+        .arg(directory)
+        .arg("--title")
+        .arg(format!("One-way delays: {}", args.record.display()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(failed)?;
+    // It may end before it has read everything; then its own message and exit code say why.
+    let written = python.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(json.as_bytes()));
+    if !python.wait().map_err(failed)?.success() {
+        let message = "the pictures were not drawn; they need the Python package: pip install 'ffclock[analysis]'";
+        return Err(Failure::from(message));
+    }
+    written.map_err(|error| Failure::from(failed(error)))
+}

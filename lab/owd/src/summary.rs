@@ -1,0 +1,302 @@
+//! Figures of a run, in memory of a fixed size: fates, loss by direction, reordering, delays and their bounds.
+
+use crate::judge::{Delay, PacketFate};
+use crate::record::OwdRow;
+use ffclock_statistics::{LogHistogram, Spread};
+use ffclock_units::Span;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Figures of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DirectionFigures {
+    /// Delays [ns]; those below zero count as zero.
+    pub delay_ns: Spread,
+    /// The smallest delay [ns], which may lie below zero within its bound.
+    pub least_ns: f64,
+    /// How many lie below zero, within their bounds.
+    pub below_zero: u64,
+    /// The bounds of both clocks [ns].
+    pub bound_ns: Spread,
+}
+
+/// Figures of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwdFigures {
+    /// Packets whose fate is known.
+    pub packets: u64,
+    /// Packets by fate; fates that none had are left out.
+    pub fates: BTreeMap<&'static str, u64>,
+    /// Packets whose times contradict one another.
+    pub contradictions: u64,
+    /// Lost on the way to the reflector; unknown where it keeps no count of its own, or forgot it.
+    pub lost_forward: Option<u64>,
+    /// Lost on the way back, with the same exception. What is lost after the last reply counts to neither.
+    pub lost_backward: Option<u64>,
+    /// Replies to packets that were sent before one whose reply had come already (RFC 4737, section 3.3).
+    pub reordered: u64,
+    /// To the reflector.
+    pub forward: Option<DirectionFigures>,
+    /// From the reflector.
+    pub backward: Option<DirectionFigures>,
+    /// Both, without the time in the reflector [ns].
+    pub round_trip_ns: Option<Spread>,
+    /// In the reflector [ns].
+    pub held_ns: Option<Spread>,
+}
+
+/// One direction of the packets until now. Sizes are in picoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionTally {
+    delays: LogHistogram,
+    bounds: LogHistogram,
+    least: Option<Span>,
+    below_zero: u64,
+}
+
+impl DirectionTally {
+    fn add(&mut self, delay: &Delay) {
+        self.below_zero += u64::from(delay.delay.is_negative());
+        self.least = Some(self.least.map_or(delay.delay, |least| least.min(delay.delay)));
+        self.delays.add(size(delay.delay));
+        self.bounds.add(size(delay.bound.as_span()));
+    }
+
+    /// The figures; `None` of no packets.
+    pub fn figures(&self) -> Option<DirectionFigures> {
+        Some(DirectionFigures {
+            delay_ns: nanos(&self.delays)?,
+            least_ns: self.least?.as_seconds() * 1e9,
+            below_zero: self.below_zero,
+            bound_ns: nanos(&self.bounds)?,
+        })
+    }
+}
+
+/// The packets of a run until now.
+#[derive(Clone, Debug, Default)]
+pub struct OwdSummary {
+    fates: BTreeMap<PacketFate, u64>,
+    forward: DirectionTally,
+    backward: DirectionTally,
+    round_trips: LogHistogram,
+    held: LogHistogram,
+    order: ReplyOrder,
+}
+
+impl OwdSummary {
+    /// Takes a packet in.
+    pub fn add(&mut self, row: &OwdRow) {
+        *self.fates.entry(row.fate).or_default() += 1;
+        self.order.add(row);
+        if row.fate.is_contradiction() {
+            return;
+        }
+        row.forward.iter().for_each(|delay| self.forward.add(delay));
+        row.backward.iter().for_each(|delay| self.backward.add(delay));
+        row.round_trip.iter().for_each(|span| self.round_trips.add(size(*span)));
+        row.held.iter().for_each(|span| self.held.add(size(*span)));
+    }
+
+    /// The number of packets with this fate.
+    pub fn count(&self, fate: PacketFate) -> u64 {
+        self.fates.get(&fate).copied().unwrap_or(0)
+    }
+
+    /// The figures. Packets whose times contradict one another are counted, and enter no delay.
+    pub fn figures(&self) -> OwdFigures {
+        let (lost_forward, lost_backward) = self.order.lost().unzip();
+        OwdFigures {
+            packets: self.fates.values().sum(),
+            fates: self.fates.iter().map(|(fate, count)| (fate.name(), *count)).collect(),
+            contradictions: self.fates.iter().filter(|(fate, _)| fate.is_contradiction()).map(|(_, count)| count).sum(),
+            lost_forward,
+            lost_backward,
+            reordered: self.order.reordered,
+            forward: self.forward.figures(),
+            backward: self.backward.figures(),
+            round_trip_ns: nanos(&self.round_trips),
+            held_ns: nanos(&self.held),
+        }
+    }
+}
+
+/// The order of the replies, and what is missing in it.
+#[derive(Clone, Debug, Default)]
+struct ReplyOrder {
+    /// The packet sent last of those with a reply, and how far the reflector's count was behind it then.
+    last: Option<(u64, u32)>,
+    reordered: u64,
+    /// Lost before a packet with a reply.
+    lost_inside: u64,
+}
+
+impl ReplyOrder {
+    fn add(&mut self, row: &OwdRow) {
+        let is_before_last = self.last.is_some_and(|(last, _)| row.number < last);
+        let Some(sequence) = row.reflector_sequence else {
+            self.lost_inside += u64::from(is_before_last);
+            return;
+        };
+        if is_before_last {
+            self.reordered += 1;
+        } else {
+            self.last = Some((row.number, (row.number as u32).wrapping_sub(sequence)));
+        }
+    }
+
+    /// To the reflector, and back. A reflector without a count repeats our numbers, as one does that has missed none.
+    fn lost(&self) -> Option<(u64, u64)> {
+        let (_, behind) = self.last?;
+        let behind = u64::from(behind);
+        match self.lost_inside {
+            0 if behind == 0 => Some((0, 0)),
+            lost if behind > 0 && behind <= lost => Some((behind, lost - behind)),
+            _ => None,
+        }
+    }
+}
+
+/// In picoseconds; below zero counts as zero.
+fn size(span: Span) -> u64 {
+    let picos = span.as_seconds() * 1e12;
+    // A float above the largest whole number becomes that.
+    picos.round() as u64
+}
+
+fn nanos(histogram: &LogHistogram) -> Option<Spread> {
+    Some(histogram.spread()?.map(|picos| picos / 1e3))
+}
+
+/// How many packets had which delay when.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HeatMap {
+    /// When the first column begins [s since 1970, UTC].
+    pub begin_s: f64,
+    /// The width of a column [s].
+    pub column_s: f64,
+    /// The edges of the rows [ns], evenly spaced in their logarithm.
+    pub edges_ns: Vec<f64>,
+    /// By column, then by row. A delay below the first edge is in the first row.
+    pub counts: Vec<Vec<u32>>,
+}
+
+/// Which direction a picture is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the reflector.
+    Forward,
+    /// From the reflector.
+    Backward,
+}
+
+impl HeatMap {
+    const COLUMNS: usize = 120;
+    const ROWS: usize = 60;
+
+    /// The map of one direction; `None` without a packet whose delay is known and above zero.
+    pub fn of(rows: &[OwdRow], way: Way) -> Option<Self> {
+        let point = |row: &OwdRow| {
+            let delay = if way == Way::Forward { row.forward } else { row.backward }?;
+            let is_kept = !row.fate.is_contradiction();
+            is_kept.then(|| (row.sent.since_origin().as_seconds(), delay.delay.as_seconds() * 1e9))
+        };
+        let points: Vec<(f64, f64)> = rows.iter().filter_map(point).collect();
+        let ends = |values: &mut dyn Iterator<Item = f64>| {
+            values.fold(None, |ends: Option<(f64, f64)>, value| {
+                let (low, high) = ends.unwrap_or((value, value));
+                Some((low.min(value), high.max(value)))
+            })
+        };
+        let (begin_s, end_s) = ends(&mut points.iter().map(|point| point.0))?;
+        let (low, high) = ends(&mut points.iter().map(|point| point.1).filter(|delay| *delay > 0.0))?;
+        let step = (high / low).max(1.01).ln() / Self::ROWS as f64;
+        let column_s = ((end_s - begin_s) / Self::COLUMNS as f64).max(1e-3);
+        let mut counts = vec![vec![0; Self::ROWS]; Self::COLUMNS];
+        for (time, delay) in &points {
+            let column = ((time - begin_s) / column_s) as usize;
+            // What lies below the first edge gives a negative number or none, which becomes 0.
+            let row = ((delay / low).ln() / step) as usize;
+            counts[column.min(Self::COLUMNS - 1)][row.min(Self::ROWS - 1)] += 1;
+        }
+        let edges_ns = (0..=Self::ROWS).map(|edge| low * (step * edge as f64).exp()).collect();
+        Some(HeatMap { begin_s, column_s, edges_ns, counts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::{Bound, Counter, Moment};
+
+    fn row(number: u64, reflector: Option<u32>) -> OwdRow {
+        let delay = |micros| Delay { delay: Span::from_micros(micros), bound: Bound::of(Span::from_micros(5)) };
+        let fate = if reflector.is_some() { PacketFate::Measured } else { PacketFate::Lost };
+        OwdRow {
+            number,
+            fate,
+            sent: Moment::from_origin(Span::from_secs(1_800_000_000) + Span::from_millis(number as i64)),
+            forward: reflector.map(|_| delay(number as i64 - 1)),
+            backward: reflector.map(|_| delay(200)),
+            round_trip: reflector.map(|_| Span::from_micros(250)),
+            held: reflector.map(|_| Span::from_micros(20)),
+            reflector_sequence: reflector,
+            sent_counter: Counter::from_raw(0),
+            received_counter: None,
+        }
+    }
+
+    fn summary(rows: &[(u64, Option<u32>)]) -> OwdFigures {
+        let mut summary = OwdSummary::default();
+        rows.iter().for_each(|(number, reflector)| summary.add(&row(*number, *reflector)));
+        summary.figures()
+    }
+
+    #[test]
+    fn delays_have_their_percentiles_and_bounds() {
+        let rows: Vec<_> = (0..1001).map(|number| (number, Some(number as u32))).collect();
+        let figures = summary(&rows);
+        let forward = figures.forward.unwrap();
+        assert!((forward.delay_ns.median - 499_000.0).abs() < 499_000.0 / 1000.0, "{forward:?}");
+        assert!((forward.least_ns + 1000.0).abs() < 1e-3 && forward.below_zero == 1, "{forward:?}");
+        assert!((forward.bound_ns.max - 5000.0).abs() < 1e-3 && figures.reordered == 0);
+        assert_eq!((figures.lost_forward, figures.lost_backward), (Some(0), Some(0)));
+    }
+
+    #[test]
+    fn loss_has_a_direction_where_the_reflector_counts() {
+        // Packet 1 never arrived; the reply to packet 2 was lost.
+        let counted = summary(&[(0, Some(0)), (3, Some(2)), (1, None), (2, None)]);
+        assert_eq!((counted.lost_forward, counted.lost_backward), (Some(1), Some(1)));
+        let stateless = summary(&[(0, Some(0)), (3, Some(3)), (1, None)]);
+        assert_eq!((stateless.lost_forward, stateless.lost_backward), (None, None));
+        let forgetful = summary(&[(0, Some(0)), (9, Some(0)), (1, None)]);
+        assert_eq!(forgetful.lost_forward, None);
+        let at_the_end = summary(&[(0, Some(0)), (1, None)]);
+        assert_eq!((at_the_end.lost_forward, at_the_end.fates["lost"]), (Some(0), 1));
+    }
+
+    #[test]
+    fn a_reply_that_was_overtaken_is_reordered() {
+        assert_eq!(summary(&[(0, Some(0)), (2, Some(1)), (1, Some(2)), (3, Some(3))]).reordered, 1);
+    }
+
+    #[test]
+    fn what_contradicts_itself_enters_no_delay() {
+        let mut summary = OwdSummary::default();
+        summary.add(&OwdRow { fate: PacketFate::ForwardBelowZero, ..row(0, Some(0)) });
+        let figures = summary.figures();
+        assert_eq!((figures.contradictions, figures.forward), (1, None));
+    }
+
+    #[test]
+    fn a_heat_map_holds_every_packet_once() {
+        let rows: Vec<OwdRow> = (0..500).map(|number| row(number, Some(0))).collect();
+        for way in [Way::Forward, Way::Backward] {
+            let map = HeatMap::of(&rows, way).unwrap();
+            assert_eq!(map.counts.iter().flatten().sum::<u32>(), 500);
+            assert_eq!(map.edges_ns.len(), HeatMap::ROWS + 1);
+        }
+        assert!(HeatMap::of(&[row(0, None)], Way::Forward).is_none());
+    }
+}
