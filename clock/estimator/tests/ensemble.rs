@@ -228,8 +228,8 @@ fn a_creeping_server_is_suspect_within_a_few_exchanges() {
 }
 
 /// 0.01 to 0.03 ppm, which the last few exchanges of servers that queue for 70 us never show: the nearest server, which
-/// has nearly all of the weight, creeps away, and is suspect before it has led the clock away by more than the clocks of
-/// the others know. What it led the clock by is taken back.
+/// has nearly all of the weight, creeps away, and is suspect before it has led the clock away by more than the clocks
+/// of the others know. What it led the clock by is taken back.
 #[test]
 fn a_slow_creep_of_the_nearest_server_does_not_lead_the_clock_away() {
     let lies: [fn(f64) -> f64; 2] =

@@ -18,7 +18,7 @@ use crate::tuning::learned::{DISAGREEMENT, OUTSIDE_LIMIT};
 use crate::{ClassicConfig, Estimator, Event, LearnedConfig, Outcome, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
-use creep::{CommonTime, Crept, OwnClocks};
+use creep::{ClockFinding, CommonTime, Crept, OwnClocks};
 use ffclock_units::{Bound, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty};
 
 /// The most servers that one clock is made from.
@@ -171,16 +171,22 @@ impl Ensemble {
             is_believed: core::array::from_fn(|server| member(server).is_some_and(|member| member.is_believed)),
             has_left: core::array::from_fn(|server| self.filter.has_departed(server)),
         };
-        if let Some(crept) = self.own_clocks.compare(&common) {
-            let wronged = (0..self.members.len()).filter(|server| crept.wronged[*server]);
-            for server in wronged {
-                self.filter.come_back(server);
-                (self.members[server].is_suspect, self.settled[server]) = (false, None);
-            }
+        let ClockFinding { crept, is_back } = self.own_clocks.compare(&common);
+        self.reinstate(is_back);
+        if let Some(crept) = crept {
+            self.reinstate(crept.wronged);
             self.filter.keep_time(crept.server, crept.by);
             if let Some(lead) = self.lead(&crept) {
                 self.filter.take_back(&lead);
             }
+        }
+    }
+
+    /// These servers are where they were before they were suspect.
+    fn reinstate(&mut self, are_back: [bool; MOST_SERVERS]) {
+        for server in (0..self.members.len()).filter(|server| are_back[*server]) {
+            self.filter.come_back(server);
+            (self.members[server].is_suspect, self.settled[server]) = (false, None);
         }
     }
 
@@ -310,16 +316,14 @@ impl Ensemble {
         let heard = rest.iter().flatten().count();
         let has_majority = |rest: &Voices| 2 * rest.iter().flatten().count().saturating_sub(1) > heard;
         let mut suspects = [false; MOST_SERVERS];
-        let moved: [&dyn Fn(usize, &Voices) -> bool; 3] = [
-            &|server, _| self.own_clocks.is_away(server),
-            &|server, _| self.filter.has_departed(server) || self.filter.is_displaced(server),
-            &|server, rest| self.is_still_away(server, rest),
-        ];
-        for has_moved in moved {
-            for (server, suspect) in suspects.iter_mut().enumerate() {
-                if rest[server].is_some() && has_majority(&rest) && has_moved(server, &rest) {
-                    (*suspect, rest[server]) = (true, None);
-                }
+        // Those that crept away first: where they led the clock, the others seem to have left it.
+        let is_away = |server: &usize| self.own_clocks.is_away(*server);
+        let others = (0..MOST_SERVERS).filter(|server| !is_away(server));
+        for server in (0..MOST_SERVERS).filter(is_away).chain(others) {
+            let has_left = is_away(&server) || self.filter.has_departed(server) || self.filter.is_displaced(server);
+            let has_moved = has_left || self.is_still_away(server, &rest);
+            if rest[server].is_some() && has_moved && has_majority(&rest) {
+                (suspects[server], rest[server]) = (true, None);
             }
         }
         while has_majority(&rest) {

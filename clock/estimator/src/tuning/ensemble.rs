@@ -47,6 +47,6 @@ pub const STEADY_PART: f64 = 0.1;
 /// Movements of clocks can be one within this many standard deviations of each. False alarm: three.
 pub const WITHIN_REACH: f64 = 3.0;
 
-/// A server has crept away when its movement is this many standard deviations from that of the others. False alarm: 6e-7
-/// for each comparison that has nothing in common with the one before.
+/// A server has crept away when its movement is this many standard deviations from that of the others. False alarm:
+/// 6e-7 for each comparison that has nothing in common with the one before.
 pub const CREPT: f64 = 5.0;

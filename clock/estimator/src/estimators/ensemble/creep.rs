@@ -109,6 +109,14 @@ pub struct Crept {
     pub wronged: [bool; MOST_SERVERS],
 }
 
+/// What a comparison shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClockFinding {
+    pub crept: Option<Crept>,
+    /// By server, whether it had crept away and is back.
+    pub is_back: [bool; MOST_SERVERS],
+}
+
 impl OwnClocks {
     pub const NEW: OwnClocks = OwnClocks {
         clocks: [None; MOST_SERVERS],
@@ -146,10 +154,10 @@ impl OwnClocks {
         *clock = Some(OwnClock { estimate: *estimate, systematic, steady_since });
     }
 
-    /// Compares the clocks, once all had the time to answer since the last time. Returns a server that crept away.
-    pub fn compare(&mut self, common: &CommonTime) -> Option<Crept> {
+    /// Compares the clocks, once all had the time to answer since the last time.
+    pub fn compare(&mut self, common: &CommonTime) -> ClockFinding {
         if self.exchanges < self.clocks.iter().flatten().count() {
-            return None;
+            return ClockFinding::default();
         }
         self.exchanges = 0;
         self.comparisons = self.comparisons.saturating_add(1);
@@ -161,7 +169,7 @@ impl OwnClocks {
         for (away, is_back) in self.away.iter_mut().zip(is_back) {
             *away = away.filter(|_| !is_back);
         }
-        crept
+        ClockFinding { crept, is_back }
     }
 
     fn comparison(&self, common: &CommonTime) -> ClockComparison {
@@ -214,8 +222,8 @@ impl OwnClocks {
         None
     }
 
-    /// Which of those that are away are where they were before, as most others see it, by clocks that could tell if they
-    /// were not. Whatever happened to the paths meanwhile: an own clock goes on with its time.
+    /// Which of those that are away are where they were before, as most others see it, by clocks that could tell if
+    /// they were not. Whatever happened to the paths meanwhile: an own clock goes on with its time.
     fn who_is_back(&self, now: &ClockComparison, common: &CommonTime) -> [bool; MOST_SERVERS] {
         core::array::from_fn(|server| {
             let Some(Away { then, moved }) = self.away[server] else { return false };
