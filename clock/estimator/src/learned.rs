@@ -30,6 +30,7 @@ use crate::guard::{Entry, Guard};
 use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
 use alloc::vec::Vec;
+pub use departure::Lead;
 use difference_rate::DifferenceRate;
 use ffclock_units::{Counter, Exchange, Period};
 use path::ServerPath;

@@ -359,6 +359,25 @@ impl Group {
         }
     }
 
+    /// Moves theta by `by`, us, and the floors of all servers so that no packet is predicted otherwise. `variances` are
+    /// that of the move, us^2, and what the rate gains, ppm^2.
+    pub fn shift_times(&mut self, by: f64, [variance, rate]: [f64; 2]) {
+        let side = |part: usize| match part.checked_sub(OSCILLATOR) {
+            None => f64::from(u8::from(part == THETA)),
+            Some(floor) if floor % 2 == 0 => -1.0,
+            Some(_) => 1.0,
+        };
+        for (part, x) in self.x.iter_mut().enumerate() {
+            *x += Lanes::all(side(part) * by);
+        }
+        for (row, cells) in self.p.rows_mut().enumerate() {
+            for (column, cell) in cells.iter_mut().enumerate() {
+                *cell += Lanes::all(side(row) * side(column) * variance);
+            }
+        }
+        self.p[RATE][RATE] += Lanes::all(rate);
+    }
+
     /// Updates the members with a packet: m = z - H x and v = H P H' + noise predict its queueing, and the state takes
     /// over the mean and the variance that the density leaves of them.
     pub fn observe(&mut self, packet: &Packet<'_>, density: &Tabulated, evident: Evident) -> GroupPrediction {

@@ -5,17 +5,20 @@
 //! clock by the difference of their times, which the filter knows already. docs/algorithm/ensemble.md has the
 //! equations.
 
+mod creep;
+
 use super::Learned;
 use super::prior::{ServerPrior, combined};
 use crate::bank::group::Evident;
 use crate::bank::measurement::MICRO;
-use crate::learned::{Filter, ServerTime};
+use crate::learned::{Filter, Lead, ServerTime};
 use crate::outcome::Measure;
 use crate::tuning::ensemble::{LEAST_SYSTEMATIC, NO_LONGER_SUSPECT, SUSPECT};
 use crate::tuning::learned::{DISAGREEMENT, OUTSIDE_LIMIT};
 use crate::{ClassicConfig, Estimator, Event, LearnedConfig, Outcome, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
+use creep::{ClockFinding, CommonTime, Crept, OwnClocks};
 use ffclock_units::{Bound, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty};
 
 /// The most servers that one clock is made from.
@@ -38,6 +41,7 @@ pub struct Ensemble {
     settled: Vec<Option<f64>>,
     /// By server, how many of its exchanges in a row found its own clock elsewhere than this one has it.
     astray: Vec<u32>,
+    own_clocks: OwnClocks,
 }
 
 /// One of the servers, as the others see it.
@@ -92,6 +96,7 @@ impl Ensemble {
             systematic: 0.0,
             settled: vec![None; servers],
             astray: vec![0; servers],
+            own_clocks: OwnClocks::NEW,
         }
     }
 
@@ -110,6 +115,7 @@ impl Ensemble {
             systematic: 0.0,
             settled: vec![None],
             astray: vec![0],
+            own_clocks: OwnClocks::NEW,
         };
         ensemble.renumber(&origins);
         ensemble
@@ -145,7 +151,58 @@ impl Ensemble {
             *self = Ensemble::of(own, server, self.members.len());
             events.add(Event::FilterRestarted);
         }
+        self.compare_own_clocks(server, own);
         Outcome { events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
+    }
+
+    /// Looks for servers whose own clocks crept away from those of the others, and takes back where they led this one.
+    fn compare_own_clocks(&mut self, server: usize, own: &Learned) {
+        if self.members.len() < 3 {
+            return;
+        }
+        let (Some(state), Some(estimate)) = (self.filter.state(), own.estimate()) else { return };
+        let systematic = self.priors[server].variance(self.filter.floor(server));
+        self.own_clocks.note(server, &estimate, (systematic, own.last().events.is_upset()));
+        let member = |server: usize| self.members.get(server);
+        let common = CommonTime {
+            counter: state.counter,
+            time: state.time,
+            nominal: self.nominal,
+            is_believed: core::array::from_fn(|server| member(server).is_some_and(|member| member.is_believed)),
+            has_left: core::array::from_fn(|server| self.filter.has_departed(server)),
+        };
+        let ClockFinding { crept, is_back } = self.own_clocks.compare(&common);
+        self.reinstate(is_back);
+        if let Some(crept) = crept {
+            self.reinstate(crept.wronged);
+            self.filter.keep_time(crept.server, crept.by);
+            if let Some(lead) = self.lead(&crept) {
+                self.filter.take_back(&lead);
+            }
+        }
+    }
+
+    /// These servers are where they were before they were suspect.
+    fn reinstate(&mut self, are_back: [bool; MOST_SERVERS]) {
+        for server in (0..self.members.len()).filter(|server| are_back[*server]) {
+            self.filter.come_back(server);
+            (self.members[server].is_suspect, self.settled[server]) = (false, None);
+        }
+    }
+
+    /// How far the clock is ahead of the own clocks of those that agree, where it takes their times as known. Where it
+    /// follows their floors it cannot be led away.
+    fn lead(&self, crept: &Crept) -> Option<Lead> {
+        let published = self.filter.ahead();
+        let (mut weight, mut sum) = (0.0, 0.0);
+        for (server, own) in crept.agreeing.iter().enumerate().filter_map(|(server, own)| Some((server, own.as_ref()?)))
+        {
+            let Some(time) = self.filter.kept_time(server) else { continue };
+            let variance = own.variance + LEAST_SYSTEMATIC;
+            weight += 1.0 / variance;
+            sum += (time - published - own.ahead) / variance;
+        }
+        (weight > 0.0).then(|| Lead { by: sum / weight, variance: 1.0 / weight, within: crept.within })
     }
 
     /// Whether the own clocks of all servers that have a part, of two at least, have been elsewhere for a while than
@@ -179,6 +236,7 @@ impl Ensemble {
             *member = EnsembleMember { is_believed: member.is_believed, ..EnsembleMember::NEW };
             self.settled[server] = None;
             self.astray[server] = 0;
+            self.own_clocks.forget(server);
             self.filter.leave(server);
             self.weigh();
         }
@@ -195,6 +253,7 @@ impl Ensemble {
         let settled = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).flatten();
         self.settled = origins.iter().map(settled).collect();
         self.astray = vec![0; origins.len()];
+        self.own_clocks = OwnClocks::NEW;
         let before = core::mem::take(&mut self.members);
         let member = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
         self.members = origins.iter().map(|origin| member(origin).unwrap_or(EnsembleMember::NEW)).collect();
@@ -208,6 +267,7 @@ impl Ensemble {
         self.members.iter_mut().for_each(|member| *member = EnsembleMember::NEW);
         self.settled.fill(None);
         self.astray.fill(0);
+        self.own_clocks = OwnClocks::NEW;
     }
 
     /// Weighs the servers' own times: each by the inverse of its variance, those that are not believed or suspect not
@@ -240,7 +300,11 @@ impl Ensemble {
 
     fn voice(&self, server: usize) -> Option<Voice> {
         let prior = self.priors.get(server)?;
-        let ServerTime { ahead, variance } = self.filter.server_time(server)?;
+        let shown = self.filter.server_time(server)?;
+        // The floors of a server that crept away show where the clock was led.
+        let own = self.own_clocks.place_of_away(server);
+        let ServerTime { ahead, variance } =
+            own.map_or(shown, |own| ServerTime { ahead: self.filter.ahead() + own.ahead, variance: own.variance });
         Some(Voice { server, time: ahead, systematic: prior.variance(self.filter.floor(server)), noise: variance })
     }
 
@@ -252,11 +316,14 @@ impl Ensemble {
         let heard = rest.iter().flatten().count();
         let has_majority = |rest: &Voices| 2 * rest.iter().flatten().count().saturating_sub(1) > heard;
         let mut suspects = [false; MOST_SERVERS];
-        for (server, suspect) in suspects.iter_mut().enumerate() {
-            let has_left = self.filter.has_departed(server) || self.filter.is_displaced(server);
+        // Those that crept away first: where they led the clock, the others seem to have left it.
+        let is_away = |server: &usize| self.own_clocks.is_away(*server);
+        let others = (0..MOST_SERVERS).filter(|server| !is_away(server));
+        for server in (0..MOST_SERVERS).filter(is_away).chain(others) {
+            let has_left = is_away(&server) || self.filter.has_departed(server) || self.filter.is_displaced(server);
             let has_moved = has_left || self.is_still_away(server, &rest);
             if rest[server].is_some() && has_moved && has_majority(&rest) {
-                (*suspect, rest[server]) = (true, None);
+                (suspects[server], rest[server]) = (true, None);
             }
         }
         while has_majority(&rest) {

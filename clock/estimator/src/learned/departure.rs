@@ -7,6 +7,7 @@
 //! so that nothing of it stays in the clock.
 
 use super::Filter;
+use super::path::ServerPath;
 use super::recent::Filtering;
 use crate::bank::group::Evident;
 use crate::bank::revision::{Change, Departure, Revision};
@@ -36,7 +37,48 @@ struct EarlyPacket {
     by: f64,
 }
 
+/// How far the clock was led away.
+#[derive(Clone, Copy, Debug)]
+pub struct Lead {
+    /// us
+    pub by: f64,
+    /// The variance of this, us^2.
+    pub variance: f64,
+    /// Since when, s.
+    pub within: f64,
+}
+
 impl Filter {
+    /// A server that crept away led the clock. Theta and the floors of all servers go back together, which changes no
+    /// prediction of a packet; the rate is known less. A lead within what is not known of it is none.
+    pub fn take_back(&mut self, lead: &Lead) {
+        if lead.by.abs() <= NO_LONGER_SUSPECT * libm::sqrt(lead.variance) {
+            return;
+        }
+        self.start.end();
+        self.recent.clear();
+        let rate = lead.by / lead.within;
+        self.bank.for_groups(|group| group.shift_times(-lead.by, [lead.variance, rate * rate]));
+        self.paths.iter_mut().for_each(ServerPath::lose_displacement);
+        self.blend_again();
+        self.follow_servers();
+    }
+
+    /// A server crept away by this, us: its time stays what it was before.
+    pub fn keep_time(&mut self, server: usize, moved: f64) {
+        self.paths[server].keep_time_before(moved);
+    }
+
+    /// A server's time, us ahead of theta, where its floors do not show it.
+    pub fn kept_time(&self, server: usize) -> Option<f64> {
+        self.paths.get(server)?.kept_time()
+    }
+
+    /// A server whose time had left that of the others is where it was.
+    pub fn come_back(&mut self, server: usize) {
+        self.paths[server].come_back();
+    }
+
     /// Looks for a server whose time left that of the others, after an exchange with `server`. The result says whether
     /// the exchanges since then were taken again without it.
     pub(super) fn look_for_departure(&mut self, server: usize) -> bool {

@@ -118,8 +118,7 @@ impl ServerPath {
     pub fn follow(&mut self, floors: &FloorBlend) {
         if let Some((shown, time)) = self.before {
             if is_back(&shown, floors) {
-                // What its floors show besides is the path's.
-                (self.before, self.time, self.follows_floors) = (None, time, false);
+                self.come_back();
             } else {
                 self.time = ServerTime { ahead: time.ahead + floors.ahead - shown.ahead, variance: floors.variance };
             }
@@ -133,9 +132,35 @@ impl ServerPath {
         self.before.get_or_insert((shown, self.time));
     }
 
+    /// The server's time is where it was before it left. What its floors show besides is the path's.
+    pub fn come_back(&mut self) {
+        if let Some((_, time)) = self.before.take() {
+            (self.time, self.follows_floors) = (time, false);
+        }
+    }
+
+    /// The floors moved for another reason than a change of the path.
+    pub fn lose_displacement(&mut self) {
+        self.displacement = Displacement::default();
+    }
+
     /// Whether its time is away from the others'.
     pub fn has_departed(&self) -> bool {
         self.before.is_some()
+    }
+
+    /// The server's time as it was before it crept away by `moved`, us, stands from here on.
+    pub fn keep_time_before(&mut self, moved: f64) {
+        if self.follows_floors && self.before.is_none() {
+            self.time.ahead -= moved;
+        }
+        self.come_back();
+        self.follows_floors = false;
+    }
+
+    /// The server's time, us, where its floors do not show it.
+    pub fn kept_time(&self) -> Option<f64> {
+        (self.has_joined() && self.before.is_none() && !self.follows_floors).then_some(self.time.ahead)
     }
 
     /// A floor moved: from here on the floors show the path.

@@ -12,7 +12,7 @@ use crate::bank::group::{Begin, Evident, THETA, floors_of};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::{Measurement, measurements};
 use crate::bank::revision::{Change, Revision};
-use crate::bank::{BankExchange, Family, FloorWalk};
+use crate::bank::{BankExchange, Blend, Family, FloorWalk};
 use crate::frame::{Frame, Point};
 use crate::guard::Entry;
 use crate::tuning::learned::{
@@ -362,7 +362,7 @@ impl Filter {
     pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
         debug_assert!(now.past > 0);
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
-        now.blend = self.bank.blend(&self.set, now.poll.max(LEAST_POLL), now.later);
+        now.blend = self.blend_for(&now);
         // A late exchange shows the time at the last one of another server.
         let passed = now.frame.position(input.exchange.received.counter);
         if passed > 0.0 || now.past == 1 {
@@ -408,8 +408,17 @@ impl Filter {
         now.frame.moment(now.counter, step.as_seconds())
     }
 
+    fn blend_for(&self, now: &Now) -> Blend {
+        self.bank.blend(&self.set, now.poll.max(LEAST_POLL), now.later)
+    }
+
+    /// The bank was changed after the last exchange was concluded.
+    pub(super) fn blend_again(&mut self) {
+        self.now = self.now.map(|now| Now { blend: self.blend_for(&now), ..now });
+    }
+
     /// What the servers' floors say of their times now.
-    fn follow_servers(&mut self) {
+    pub(super) fn follow_servers(&mut self) {
         if self.paths.len() < 2 {
             return;
         }

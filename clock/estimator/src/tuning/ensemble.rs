@@ -35,3 +35,19 @@ pub const RETURNED: f64 = 1.0;
 
 /// Exchanges of all servers that a change can lie back. Size: each costs a copy of the bank, 190 kB with 16 servers.
 pub const MOST_KEPT: usize = 96;
+
+/// The servers' own clocks are compared over windows of 2^k to 2^(k + 1) polls, for this many k from this one on. Size:
+/// shorter ones are for the search for departures; with polls of 16 s the longest are 9 to 18 hours.
+pub const FIRST_WINDOW: u32 = 3;
+pub const WINDOWS: usize = 9;
+
+/// What is assumed of a server's time and its path changes within a window by this part of its standard deviation.
+/// Sweep.
+pub const STEADY_PART: f64 = 0.1;
+
+/// Movements of clocks can be one within this many standard deviations of each. False alarm: three.
+pub const WITHIN_REACH: f64 = 3.0;
+
+/// A server has crept away when its movement is this many standard deviations from that of the others. False alarm:
+/// 6e-7 for each comparison that has nothing in common with the one before.
+pub const CREPT: f64 = 5.0;
