@@ -5,8 +5,8 @@ mod common;
 
 use common::server::{TestServer, Truth};
 use common::{Daemon, Scratch, server_section};
-use ffclock_counter::CounterId;
 use ffclock_control::protocol::{AuthenticationKind, BeliefReport, SourceState};
+use ffclock_counter::CounterId;
 use ffclock_units::{Moment, Span};
 use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 use std::net::{TcpListener, UdpSocket};

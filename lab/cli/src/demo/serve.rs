@@ -73,7 +73,8 @@ const WAYS: [ServedWay; 4] = [
 ];
 
 /// The names of the ffclockd behind each way, which their files have too.
-const FOLLOWERS: [&str; 4] = ["behind-ffclock-serve", "behind-ffclock-serve-nts", "behind-chronyd", "behind-chronyd-nts"];
+const FOLLOWERS: [&str; 4] =
+    ["behind-ffclock-serve", "behind-ffclock-serve-nts", "behind-chronyd", "behind-chronyd-nts"];
 /// The ffclockd whose page ffclock-serve serves.
 const HOST: &str = "host";
 
@@ -118,7 +119,8 @@ pub(super) fn run(global: &GlobalOptions, args: &ChainArgs) -> Result<(), Failur
     if summary.claims_held {
         return Ok(());
     }
-    Err(format!("a claim of ours did not hold, or a stage gave no time; what all said is in {}", output.display()).into())
+    Err(format!("a claim of ours did not hold, or a stage gave no time; what all said is in {}", output.display())
+        .into())
 }
 
 /// The pages that were looked at, and what the logs of the others say, from the end of the warm-up on.

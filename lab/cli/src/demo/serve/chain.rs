@@ -87,7 +87,12 @@ impl ServedChain {
         Worker::prepare(&Task { name, command, log: &log, rights }, self.network)
     }
 
-    fn beside(&self, host: &Worker, (name, command): (&str, &[String]), rights: WorkerRights) -> Result<Worker, Failure> {
+    fn beside(
+        &self,
+        host: &Worker,
+        (name, command): (&str, &[String]),
+        rights: WorkerRights,
+    ) -> Result<Worker, Failure> {
         let log = self.places.log(name);
         Worker::beside(host, &Task { name, command, log: &log, rights })
     }
@@ -196,7 +201,8 @@ impl ServedChain {
     pub(super) fn logs(&self) -> Vec<ClientLog> {
         let places = &self.places;
         let chrony = places.place("client-chronyd");
-        let log = |kind, path| ClientLog { kind, path, addresses: places.ways_in_use().map(|way| places.way(way)).collect() };
+        let log =
+            |kind, path| ClientLog { kind, path, addresses: places.ways_in_use().map(|way| places.way(way)).collect() };
         let mut logs = vec![
             log(LogKind::Replies, places.log("ask")),
             log(LogKind::ChronydEstimates, chrony.join("statistics.log")),

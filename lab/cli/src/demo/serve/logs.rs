@@ -108,12 +108,15 @@ mod tests {
 
     #[test]
     fn the_lines_of_each_program_are_understood() {
-        let statistics = "2026-11-22 10:00:01 10.77.1.1 6.261e-06 -3.247e-06 2.220e-06 1.874e-06 1.080e-06 7.8e-02 16 0 8 0.00";
+        let statistics =
+            "2026-11-22 10:00:01 10.77.1.1 6.261e-06 -3.247e-06 2.220e-06 1.874e-06 1.080e-06 7.8e-02 16 0 8 0.00";
         let sample = LogKind::ChronydEstimates.sample(statistics, "10.77.1.1").unwrap();
         assert_eq!(sample, LogSample { error_s: -3.247e-6, claim: None });
         assert_eq!(LogKind::ChronydEstimates.sample(statistics, "10.77.1.11"), None);
         let measured = |offset: &str| {
-            format!("2026-11-22 10:00:01 10.77.1.1 N 2 111 111 1111 -2 -2 0.00 {offset} 2.0e-05 1.0e-06 4.0e-05 3.0e-06 7F7F0101 4B K K")
+            format!(
+                "2026-11-22 10:00:01 10.77.1.1 N 2 111 111 1111 -2 -2 0.00 {offset} 2.0e-05 1.0e-06 4.0e-05 3.0e-06 7F7F0101 4B K K"
+            )
         };
         let judged = |offset| LogKind::ChronydClaims.sample(&measured(offset), "10.77.1.1").unwrap().claim.unwrap();
         assert!((judged("-3.3e-05").claim_s - 34e-6).abs() < 1e-12 && judged("-3.3e-05").held);

@@ -142,8 +142,9 @@ pub(super) fn rows(clocks: &[ObservedClock], logs: &[LogMark]) -> Result<Vec<Cha
 pub(super) fn ratios(rows: &[ChainRow]) -> Vec<ChainRatio> {
     let ours = rows.iter().filter(|row| row.behind == OURS);
     ours.filter_map(|row| {
-        let is_rival =
-            |other: &&ChainRow| (other.clock, other.behind, other.authentication) == (row.clock, RIVAL, row.authentication);
+        let is_rival = |other: &&ChainRow| {
+            (other.clock, other.behind, other.authentication) == (row.clock, RIVAL, row.authentication)
+        };
         let rival = rows.iter().find(is_rival)?;
         Some(ChainRatio {
             clock: row.clock,
