@@ -82,11 +82,17 @@ _ffclock__lab() {
             ffclock__lab__subcmd__demo,liar)
                 cmd="ffclock__lab__subcmd__demo__subcmd__liar"
                 ;;
+            ffclock__lab__subcmd__demo,serve)
+                cmd="ffclock__lab__subcmd__demo__subcmd__serve"
+                ;;
             ffclock__lab__subcmd__demo__subcmd__help,help)
                 cmd="ffclock__lab__subcmd__demo__subcmd__help__subcmd__help"
                 ;;
             ffclock__lab__subcmd__demo__subcmd__help,liar)
                 cmd="ffclock__lab__subcmd__demo__subcmd__help__subcmd__liar"
+                ;;
+            ffclock__lab__subcmd__demo__subcmd__help,serve)
+                cmd="ffclock__lab__subcmd__demo__subcmd__help__subcmd__serve"
                 ;;
             ffclock__lab__subcmd__help,counters)
                 cmd="ffclock__lab__subcmd__help__subcmd__counters"
@@ -129,6 +135,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__help__subcmd__demo,liar)
                 cmd="ffclock__lab__subcmd__help__subcmd__demo__subcmd__liar"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__demo,serve)
+                cmd="ffclock__lab__subcmd__help__subcmd__demo__subcmd__serve"
                 ;;
             ffclock__lab__subcmd__help__subcmd__probe,advise)
                 cmd="ffclock__lab__subcmd__help__subcmd__probe__subcmd__advise"
@@ -668,7 +677,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__demo)
-            opts="-h --output --chronyd --ntpd --estimator --poll --skew --wander --python --before --cut --after --page --json --help liar help"
+            opts="-h --output --chronyd --ntpd --estimator --poll --skew --wander --python --before --cut --after --page --json --help liar serve help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -730,7 +739,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__demo__subcmd__help)
-            opts="liar help"
+            opts="liar serve help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -758,6 +767,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__demo__subcmd__help__subcmd__liar)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__demo__subcmd__help__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -819,6 +842,44 @@ _ffclock__lab() {
                     return 0
                     ;;
                 --after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__demo__subcmd__serve)
+            opts="-h --output --chronyd --ntpd --before --watch --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --chronyd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ntpd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --before)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --watch)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -932,7 +993,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__demo)
-            opts="liar"
+            opts="liar serve"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -946,6 +1007,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__demo__subcmd__liar)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__demo__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -152,8 +152,8 @@ fn outcome(flood: Child) -> [u64; 2] {
     [numbers.next().unwrap(), numbers.next().unwrap()]
 }
 
-/// A request from each of 10^6 addresses with the usual limits: all are answered, one that asks honestly meanwhile is as
-/// well, and the server's memory stays as it was meant.
+/// A request from each of 10^6 addresses with the usual limits: all are answered, one that asks honestly meanwhile is
+/// as well, and the server's memory stays as it was meant.
 #[test]
 fn many_addresses_shut_no_one_out_and_take_no_memory() {
     if !is_in_a_namespace("floods::many_addresses_shut_no_one_out_and_take_no_memory") {

@@ -73,7 +73,7 @@ fn connected(server: SocketAddr) -> Result<UdpSocket, Failure> {
 fn ask(socket: &UdpSocket) -> Option<JudgedReply> {
     let begin = ffclock_sys::system_utc_now();
     let pivot = Moment::from_origin(begin.since_origin());
-    // The time itself tells this request's reply from those of earlier ones.
+    // The reply repeats it, and no earlier request had the same.
     let request = Packet::request(Version::V4, NtpTimestamp::from_server(pivot));
     socket.send(&request.encode()).ok()?;
     let mut octets = [0; 512];

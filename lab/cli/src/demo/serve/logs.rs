@@ -1,5 +1,5 @@
-//! What the clients without a page write of each server: chronyd and ntpd in their own logs, `ffclock-lab lab ask` as it
-//! is described there.
+//! What the clients without a page write of each server: chronyd and ntpd in their own logs, `ffclock-lab lab ask` as
+//! it is described there.
 
 use crate::failure::Failure;
 use std::fs;
