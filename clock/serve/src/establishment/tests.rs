@@ -240,8 +240,8 @@ fn a_flood_of_half_open_establishments_stops_no_honest_client() {
     assert_eq!(bench.server.counts().of(Ending::Late), 0);
 }
 
-/// Ten thousand clients that never go on, and places for eight thousand: the last ones take the place of the oldest, and
-/// honest ones get their keys meanwhile.
+/// Ten thousand clients that never go on, and places for eight thousand: the last ones take the place of the oldest,
+/// and honest ones get their keys meanwhile.
 #[test]
 fn ten_thousand_half_open_establishments_stop_no_honest_client() {
     const HALF_OPEN: u32 = 10_000;
