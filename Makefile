@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony figures figures-counters figures-theta figures-probe campaign mutation install clean
+.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony demo-serve figures figures-counters figures-theta figures-probe campaign mutation install clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ demo: setup build ## three minutes: daemon and reader against the truth; a serve
 
 demo-chrony: setup build ## the same with Debian's chronyd as server
 	@tools/demo chrony
+
+demo-serve: setup build ## a minute: the time served on by ffclock-serve and by chronyd to clients of three kinds, plainly and with NTS
+	@tools/demo serve
 
 figures: setup ## simulated counterparts of the paper's figures and a table of all clocks: target/figures/index.html
 	@tools/figures

@@ -85,11 +85,17 @@ _ffclock__lab() {
             ffclock__lab__subcmd__demo,liar)
                 cmd="ffclock__lab__subcmd__demo__subcmd__liar"
                 ;;
+            ffclock__lab__subcmd__demo,serve)
+                cmd="ffclock__lab__subcmd__demo__subcmd__serve"
+                ;;
             ffclock__lab__subcmd__demo__subcmd__help,help)
                 cmd="ffclock__lab__subcmd__demo__subcmd__help__subcmd__help"
                 ;;
             ffclock__lab__subcmd__demo__subcmd__help,liar)
                 cmd="ffclock__lab__subcmd__demo__subcmd__help__subcmd__liar"
+                ;;
+            ffclock__lab__subcmd__demo__subcmd__help,serve)
+                cmd="ffclock__lab__subcmd__demo__subcmd__help__subcmd__serve"
                 ;;
             ffclock__lab__subcmd__help,counters)
                 cmd="ffclock__lab__subcmd__help__subcmd__counters"
@@ -135,6 +141,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__help__subcmd__demo,liar)
                 cmd="ffclock__lab__subcmd__help__subcmd__demo__subcmd__liar"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__demo,serve)
+                cmd="ffclock__lab__subcmd__help__subcmd__demo__subcmd__serve"
                 ;;
             ffclock__lab__subcmd__help__subcmd__owd,reflect)
                 cmd="ffclock__lab__subcmd__help__subcmd__owd__subcmd__reflect"
@@ -716,7 +725,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__demo)
-            opts="-h --output --chronyd --ntpd --estimator --poll --skew --wander --python --before --cut --after --page --json --help liar help"
+            opts="-h --output --chronyd --ntpd --estimator --poll --skew --wander --python --before --cut --after --page --json --help liar serve help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -778,7 +787,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__demo__subcmd__help)
-            opts="liar help"
+            opts="liar serve help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -806,6 +815,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__demo__subcmd__help__subcmd__liar)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__demo__subcmd__help__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -867,6 +890,44 @@ _ffclock__lab() {
                     return 0
                     ;;
                 --after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__demo__subcmd__serve)
+            opts="-h --output --chronyd --ntpd --before --watch --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --chronyd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ntpd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --before)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --watch)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -980,7 +1041,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__demo)
-            opts="liar"
+            opts="liar serve"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -994,6 +1055,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__demo__subcmd__liar)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__demo__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

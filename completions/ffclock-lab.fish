@@ -445,23 +445,24 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l estimator -d 'The algorithm of the daemon' -r -f -a "classic\t'The algorithm of the RADclock papers'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l estimator -d 'The algorithm of the daemon' -r -f -a "classic\t'The algorithm of the RADclock papers'
 learned\t'One-sided evidence, two directions and a bank of oscillators'"
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l poll -d 'Time between two requests' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l skew -d 'The true time\'s rate against the counter\'s nominal rate' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l wander -d 'The largest deviation of that rate from its mean' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l python -d 'The Python interpreter that draws the report; without one, only figures and data are written' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l before -d 'Seconds before the server is cut off' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l cut -d 'Seconds for which the server is cut off' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l after -d 'Seconds after the server has come back' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -f -a "liar" -d 'Synchronise to three servers, one of which begins to lie in the middle'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l poll -d 'Time between two requests' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l skew -d 'The true time\'s rate against the counter\'s nominal rate' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l wander -d 'The largest deviation of that rate from its mean' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l python -d 'The Python interpreter that draws the report; without one, only figures and data are written' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l before -d 'Seconds before the server is cut off' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l cut -d 'Seconds for which the server is cut off' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l after -d 'Seconds after the server has come back' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -f -a "liar" -d 'Synchronise to three servers, one of which begins to lie in the middle'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -f -a "serve" -d 'Serve the time on, through ffclock-serve and through chronyd on the same host, to chronyd, ntpd and ffclockd'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from liar" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from liar" -l step -d 'The lie that the others\' intervals miss' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from liar" -l inside -d 'The lie that stays within the others\' intervals' -r
@@ -476,7 +477,16 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from liar" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from liar" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from liar" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l chronyd -d 'The chronyd that is the reference, the other server of the host, and a client' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l ntpd -d 'An ntpd (of ntpsec) that is a client' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l before -d 'Seconds before the errors count' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l watch -d 'Seconds for which errors count' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from help" -f -a "liar" -d 'Synchronise to three servers, one of which begins to lie in the middle'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Serve the time on, through ffclock-serve and through chronyd on the same host, to chronyd, ntpd and ffclockd'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
@@ -518,3 +528,4 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from demo" -f -a "liar" -d 'Synchronise to three servers, one of which begins to lie in the middle'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from demo" -f -a "serve" -d 'Serve the time on, through ffclock-serve and through chronyd on the same host, to chronyd, ntpd and ffclockd'

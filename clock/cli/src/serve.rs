@@ -100,6 +100,9 @@ fn render_nts(nts: &NtsReport) -> String {
     let rotation = text::duration(nts.rotation_s);
     let key = nts.cookie_key.map_or_else(|| "none".to_owned(), |number| number.to_string());
     let mut shown = field("NTS", &format!("{}, cookie key {key}, rotated every {rotation}", nts.listen.join(", ")));
+    if let Some(end) = &nts.certificate_end {
+        shown += &field("Shows", &format!("a certificate until {end}"));
+    }
     shown += &format!("\n{:<20}{:>14}\n", "Establishments", "since start");
     let is_shown = |(name, count): &(&String, &u64)| **count > 0 || name.as_str() == "established";
     for (name, count) in nts.establishments.iter().filter(is_shown) {
@@ -158,10 +161,13 @@ mod tests {
             cookie_key: Some(20_000),
             rotation_s: 86_400.0,
             old_keys: 7,
+            certificate_end: Some("2027-01-01T00:00:00Z".into()),
+            certificate_end_unix_s: Some(1_798_761_600),
             establishments: [("established".to_owned(), 0), ("late".to_owned(), 0), ("tls_fault".to_owned(), 2)].into(),
         };
         let shown = render(&ServeReport { nts: Some(nts), ..report() });
-        let part = "NTS      [::]:4460, cookie key 20000, rotated every 1 d 0 h\n\n\
+        let part = "NTS      [::]:4460, cookie key 20000, rotated every 1 d 0 h\n\
+                    Shows    a certificate until 2027-01-01T00:00:00Z\n\n\
                     Establishments         since start\n\
                     established                      0\n\
                     tls fault                        2\n";

@@ -107,6 +107,9 @@ families! {
         "Whether the learned estimator has enough data and agrees with the classic.";
     SOURCE_LEARNED_CONTRADICTS = "ffclock_source_learned_contradicts": Gauge,
         "Whether the learned and the classic time contradict each other.";
+    SOURCE_COOKIES = "ffclock_source_cookies": Gauge, "Cookies of NTS that are left.";
+    SOURCE_CERTIFICATE_END = "ffclock_source_certificate_end_seconds": Gauge in "seconds",
+        "End of the certificate that keys were established with, in seconds since 1970.";
     SOURCE_REQUESTS = "ffclock_source_requests": Counter, "Requests sent.";
     SOURCE_EXCHANGES = "ffclock_source_exchanges": Counter, "Replies accepted.";
     SOURCE_USED = "ffclock_source_used": Counter, "Exchanges that moved the estimate.";
@@ -125,7 +128,9 @@ pub mod serve {
             "Half the root delay and the root dispersion of replies: the largest error that they admit.";
         STRATUM = "ffclock_serve_stratum": Gauge, "Stratum of replies.";
         PACKETS = "ffclock_serve_packets": Counter, "Packets of each kind.";
-        ESTABLISHMENTS = "ffclock_serve_establishments": Counter,
+        CERTIFICATE_END = "ffclock_serve_certificate_end_seconds": Gauge in "seconds",
+        "End of the certificate that is shown for NTS, in seconds since 1970.";
+    ESTABLISHMENTS = "ffclock_serve_establishments": Counter,
             "Connections for key establishment (NTS), by the reason for which they ended.";
         FAST_PATH = "ffclock_serve_fast_path": Gauge, "Whether the program that answers in the driver is attached.";
         FAST_PACKETS = "ffclock_serve_fast_packets": Counter, "Packets to the served port with each outcome in the driver.";

@@ -320,6 +320,8 @@ pub struct AuthenticationReport {
     pub established: Option<u64>,
     /// The end of the certificate that the keys were established with (RFC 3339).
     pub certificate_end: Option<String>,
+    /// The same in seconds since 1970, without leap seconds.
+    pub certificate_end_unix_s: Option<i64>,
 }
 
 /// A server's part in the vote.

@@ -73,6 +73,10 @@ pub struct NtsReport {
     pub rotation_s: f64,
     /// How many keys before it still open cookies.
     pub old_keys: u32,
+    /// The end of the certificate that is shown now (RFC 3339); absent where it cannot be read.
+    pub certificate_end: Option<String>,
+    /// The same in seconds since 1970, without leap seconds.
+    pub certificate_end_unix_s: Option<i64>,
     /// How many connections ended since the start, by the reason.
     pub establishments: BTreeMap<String, u64>,
 }

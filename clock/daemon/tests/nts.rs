@@ -3,9 +3,12 @@
 
 mod common;
 
-use common::{Daemon, Scratch};
+use common::server::{TestServer, Truth};
+use common::{Daemon, Scratch, server_section};
 use ffclock_control::protocol::{AuthenticationKind, BeliefReport, SourceState};
-use rcgen::{CertificateParams, DnType, KeyPair};
+use ffclock_counter::CounterId;
+use ffclock_units::{Moment, Span};
+use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +27,10 @@ fn chronyd() -> Option<PathBuf> {
 fn make_certificate(directory: &Path, name: &str) {
     let mut parameters = CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
     parameters.distinguished_name.push(DnType::CommonName, name);
+    sign(directory, name, parameters);
+}
+
+fn sign(directory: &Path, name: &str, parameters: CertificateParams) {
     let key = KeyPair::generate().expect("a key");
     let certificate = parameters.self_signed(&key).expect("a certificate");
     std::fs::write(directory.join(format!("{name}.pem")), certificate.pem()).expect("a file");
@@ -141,6 +148,44 @@ fn a_certificate_that_is_not_trusted_gives_no_time() {
     assert_eq!((refused.sources[0].sent, refused.sources[0].exchanges), (0, 0));
     assert_eq!(refused.sources[0].authentication.established, Some(0));
     assert_eq!(refused.clock, None);
+}
+
+/// The middle of 2035: a certificate that is valid only then, and plain servers that say it is then.
+const LATER_S: i64 = 2_065_478_400;
+
+#[test]
+fn a_quorum_of_plain_servers_judges_certificates_instead_of_the_system_clock() {
+    let scratch = Scratch::new("nts-quorum");
+    let ports = free_ports();
+    let Some((directory, server)) = serve(&scratch, ports) else { return };
+    let mut parameters = CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
+    (parameters.not_before, parameters.not_after) = (date_time_ymd(2035, 6, 1), date_time_ymd(2035, 7, 1));
+    sign(&directory, "served", parameters);
+    drop(server);
+    let _server = Chronyd::start(&chronyd().expect("it was there before"), &directory, ports);
+    let protected = nts_section(ports.1, &directory.join("served.pem"));
+    let refusing = Daemon::start(&scratch, &(scratch.daemon_section("") + &protected));
+    refusing.wait_for("the system clock refuses the certificate", |status| {
+        status.events.iter().any(|event| event.text.contains("the certificate is not valid yet"))
+    });
+    drop(refusing);
+    let later = Truth::beginning_at(CounterId::MonotonicRaw, Moment::from_origin(Span::from_secs(LATER_S)));
+    let plain = ["127.0.0.2:0", "127.0.0.3:0"].map(|listen| TestServer::start(listen, later));
+    let sections = [&plain[0], &plain[1]].map(|server| server_section(server.address, "")).concat();
+    plain.iter().for_each(|server| server.behave(|behaviour| behaviour.silent = true));
+    let top = scratch.daemon_section("nts_bootstrap = \"quorum\"");
+    let daemon = Daemon::start(&scratch, &(top + &sections + &protected));
+    daemon.wait_for("there is no quorum yet", |status| {
+        status.events.iter().any(|event| event.text.contains("no quorum of servers without NTS gives a time yet"))
+    });
+    plain.iter().for_each(|server| server.behave(|behaviour| behaviour.silent = false));
+    let status = daemon.wait_for("keys by the quorum's time", |status| {
+        status.sources[2].authentication.established == Some(1) && status.sources[2].exchanges > 0
+    });
+    let authentication = &status.sources[2].authentication;
+    assert_eq!(authentication.certificate_end.as_deref(), Some("2035-07-01T00:00:00Z"));
+    assert_eq!(authentication.certificate_end_unix_s, Some(LATER_S + 16 * 86_400));
+    assert_ne!(status.sources[2].belief, BeliefReport::Truechimer, "its time is years off: {status:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ mod tests;
 pub use counts::{Ending, EndingCounts};
 pub use dialogue::KeyGrants;
 pub(crate) use dialogue::random_nonces;
-pub use identity::{IdentityError, IdentityFiles};
+pub use identity::{IdentityError, IdentityFiles, ShownIdentity};
 pub use table::EstablishmentLimits;
 
 use dialogue::GrantingDoor;

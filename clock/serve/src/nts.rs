@@ -11,15 +11,14 @@ pub use options::{NtpHost, NtsConfig};
 use crate::cookie_secret::{self, SecretError};
 use crate::establishment::{
     Ending, EstablishmentLimits, EstablishmentPlan, EstablishmentServer, IdentityError, IdentityFiles, KeyGrants,
-    listen,
+    ShownIdentity, listen,
 };
 use crate::policy::{Policy, PolicyBoard};
 use ffclock_control::serve::NtsReport;
-use ffclock_nts::{CookieKeys, SECRET_BYTES};
+use ffclock_nts::{CertificateTime, CookieKeys, SECRET_BYTES};
 use ffclock_service::Switchable;
 use ffclock_sys::system_utc_now;
 use ffclock_units::Span;
-use rustls::ServerConfig;
 use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
@@ -100,7 +99,7 @@ fn number_at(time: Span, rotation: Span) -> u32 {
 
 /// All that takes a right which the server gives up before it serves.
 pub(crate) struct NtsParts {
-    tls: Arc<ServerConfig>,
+    identity: ShownIdentity,
     secret: Zeroizing<[u8; SECRET_BYTES]>,
     listeners: Vec<TcpListener>,
 }
@@ -112,14 +111,14 @@ impl NtsParts {
     /// As [`NtsError`] says.
     pub(crate) fn open(config: &NtsConfig) -> Result<Option<Self>, NtsError> {
         let Some(identity) = config.identity()? else { return Ok(None) };
-        let tls = identity.read()?;
+        let identity = identity.read()?;
         let secret = Zeroizing::new(cookie_secret::load_or_make(config.cookies.as_path())?);
         let listeners = listen(config.listen.as_slice())?;
         for listener in &listeners {
             let address = listener.local_addr()?;
             tracing::info!(%address, "establishing keys for NTS");
         }
-        Ok(Some(NtsParts { tls, secret, listeners }))
+        Ok(Some(NtsParts { identity, secret, listeners }))
     }
 
     /// The keys of cookies that are in use now.
@@ -141,6 +140,7 @@ pub(crate) struct NtsService {
     config: NtsConfig,
     secret: Zeroizing<[u8; SECRET_BYTES]>,
     listen: Vec<String>,
+    certificate_end: Option<CertificateTime>,
     server: EstablishmentServer,
 }
 
@@ -150,7 +150,7 @@ impl NtsService {
     /// # Errors
     /// A thread that does not start.
     pub(crate) fn start(parts: NtsParts, config: NtsConfig, place: &NtsPlace) -> Result<Self, NtsError> {
-        let NtsParts { tls, secret, listeners } = parts;
+        let NtsParts { identity: ShownIdentity { tls, certificate_end }, secret, listeners } = parts;
         let grants = KeyGrants {
             board: Arc::clone(&place.board),
             host: config.ntp_host.name().map(str::to_owned),
@@ -160,7 +160,7 @@ impl NtsService {
         let server = EstablishmentServer::start(&listeners, config.plan(), (tls, grants))?;
         let named = |listener: &TcpListener| Some(listener.local_addr().ok()?.to_string());
         let listen = listeners.iter().filter_map(named).collect();
-        Ok(NtsService { config, secret, listen, server })
+        Ok(NtsService { config, secret, listen, certificate_end, server })
     }
 
     /// Puts the next key on the board where it is time for it.
@@ -180,7 +180,9 @@ impl NtsService {
     /// The files cannot be used, or no longer ask for NTS; nothing is changed then.
     pub(crate) fn reload(&mut self, config: &NtsConfig, board: &PolicyBoard) -> Result<(), NtsError> {
         let identity = config.identity()?.ok_or(NtsError::HalfIdentity)?;
-        self.server.show(identity.read()?);
+        let ShownIdentity { tls, certificate_end } = identity.read()?;
+        self.server.show(tls);
+        self.certificate_end = certificate_end;
         let renewed = NtsConfig {
             certificate: config.certificate.clone(),
             key: config.key.clone(),
@@ -205,6 +207,8 @@ impl NtsService {
             cookie_key: policy.cookies.as_ref().map(|keys| keys.newest()),
             rotation_s: self.config.rotation.as_seconds(),
             old_keys: self.config.old_keys,
+            certificate_end: self.certificate_end.map(|end| end.to_string()),
+            certificate_end_unix_s: self.certificate_end.map(|end| end.unix_seconds),
             establishments: Ending::ALL.into_iter().map(count).collect(),
         }
     }

@@ -32,6 +32,7 @@ pub(crate) fn exposition(report: &ServeReport) -> String {
         text.labelled(&metrics::PACKETS, ("kind", kind), count);
     }
     if let Some(nts) = &report.nts {
+        text.value(&metrics::CERTIFICATE_END, nts.certificate_end_unix_s.map(|end| end as f64));
         text.describe(&metrics::ESTABLISHMENTS);
         for (reason, count) in &nts.establishments {
             text.labelled(&metrics::ESTABLISHMENTS, ("reason", reason), count);
@@ -67,6 +68,8 @@ mod tests {
             cookie_key: Some(20_000),
             rotation_s: 86_400.0,
             old_keys: 7,
+            certificate_end: Some("2027-01-01T00:00:00Z".to_owned()),
+            certificate_end_unix_s: Some(1_798_761_600),
             establishments: [("established".to_owned(), 5)].into(),
         };
         let report = ServeReport {
@@ -93,6 +96,7 @@ mod tests {
             metrics::ALL.iter().map(|family| format!("{} {}", family.name, family.kind.name())).collect();
         assert_eq!(served, listed);
         assert!(text.contains("\nffclock_serve_establishments_total{reason=\"established\"} 5\n"), "{text}");
+        assert!(text.contains("\nffclock_serve_certificate_end_seconds 1798761600\n"), "{text}");
         assert!(text.contains("\nffclock_serve_packets_total{kind=\"received\"} 7\n"), "{text}");
         assert!(text.contains("\nffclock_serve_fast_path 1\n"), "{text}");
         assert!(text.contains("\nffclock_serve_fast_packets_total{kind=\"replied\"} 8\n"), "{text}");

@@ -1,10 +1,11 @@
 //! The main job in minutes, on real packets: synchronise, compare with the known truth, survive the loss of the server
-//! ([`cut`]) and the lie of one of three ([`liar`]).
+//! ([`cut`]) and the lie of one of three ([`liar`]), and serve the time on to others ([`serve`]).
 
 mod cut;
 mod exchanges;
 mod liar;
 mod sampler;
+mod serve;
 mod stage;
 mod table;
 mod track;
@@ -27,6 +28,7 @@ use std::process::{Child, Command};
     after_help = "Examples:
   $ ffclock-lab demo --output out/demo
   $ ffclock-lab demo liar --output out/demo-liar
+  $ ffclock-lab demo serve --chronyd /usr/sbin/chronyd --output out/demo-serve
 
 Without a subcommand one server is cut off for a while and comes back. The exit code is 1 if the true time ever left the
 published bound."
@@ -42,6 +44,8 @@ pub(crate) struct Args {
 enum Scene {
     /// Synchronise to three servers, one of which begins to lie in the middle
     Liar(liar::LiarArgs),
+    /// Serve the time on, through ffclock-serve and through chronyd on the same host, to chronyd, ntpd and ffclockd
+    Serve(serve::ChainArgs),
 }
 
 /// What all demonstrations understand.
@@ -111,6 +115,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match &args.scene {
         None => cut::run(global, &args.cut),
         Some(Scene::Liar(args)) => liar::run(global, args),
+        Some(Scene::Serve(args)) => serve::run(global, args),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The laboratory: a reference server with a known truth, and hosts made of network namespaces.
 
+mod ask;
 pub(crate) mod link;
 mod server;
 mod traffic;
@@ -19,6 +20,8 @@ pub(crate) struct Args {
 enum LabCommand {
     /// Serve NTP with a time that is a known function of this machine's raw counter.
     Server(server::Args),
+    /// Ask servers again and again, and judge each reply by this machine's system clock.
+    Ask(ask::AskArgs),
     /// Send packets as fast as the link takes them.
     Flood(traffic::FloodArgs),
     /// Capture every packet.
@@ -29,6 +32,7 @@ enum LabCommand {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.part {
         LabCommand::Server(args) => server::run(args),
+        LabCommand::Ask(args) => ask::run(args),
         LabCommand::Flood(args) => traffic::flood(args),
         LabCommand::Capture(args) => traffic::capture(args),
     }

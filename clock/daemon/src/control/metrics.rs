@@ -80,6 +80,10 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.of_sources(&metrics::SOURCE_OFFSET, sources, |s| s.offset_s);
     text.of_sources(&metrics::SOURCE_LEARNED_AGREES, sources, |s| agreement_is(s, Agreement::Agree));
     text.of_sources(&metrics::SOURCE_LEARNED_CONTRADICTS, sources, |s| agreement_is(s, Agreement::Disagree));
+    text.of_sources(&metrics::SOURCE_COOKIES, sources, |s| s.authentication.cookies.map(|left| left as f64));
+    text.of_sources(&metrics::SOURCE_CERTIFICATE_END, sources, |s| {
+        s.authentication.certificate_end_unix_s.map(|end| end as f64)
+    });
     text.counts(&metrics::SOURCE_REQUESTS, sources, |s| s.sent);
     text.counts(&metrics::SOURCE_EXCHANGES, sources, |s| s.exchanges);
     text.counts(&metrics::SOURCE_USED, sources, |s| s.used);

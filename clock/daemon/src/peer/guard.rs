@@ -126,6 +126,7 @@ impl PacketGuard {
                 cookies: Some(nts.cookies()),
                 established: Some(nts.established),
                 certificate_end: nts.certificate_end.map(|end| end.to_string()),
+                certificate_end_unix_s: nts.certificate_end.map(|end| end.unix_seconds),
             },
         }
     }

@@ -42,7 +42,7 @@ pub const FIRST_WINDOW: u32 = 3;
 pub const WINDOWS: usize = 9;
 
 /// What is assumed of a server's time and its path changes within a window by this part of its standard deviation.
-/// Sweep.
+/// A guess: not swept yet.
 pub const STEADY_PART: f64 = 0.1;
 
 /// Movements of clocks can be one within this many standard deviations of each. False alarm: three.

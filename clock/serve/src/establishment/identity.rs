@@ -3,6 +3,7 @@
 //! TLS 1.3 alone, no session is resumed, no secret is ever written to a key log: each connection is one establishment
 //! (RFC 8915, section 3), so tickets would serve no client and only keep secrets for longer.
 
+use ffclock_nts::{CertificateTime, certificate_end};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::NoServerSessionStorage;
@@ -31,6 +32,15 @@ pub struct IdentityFiles {
     pub key: PathBuf,
 }
 
+/// What the server shows itself with.
+#[derive(Clone, Debug)]
+pub struct ShownIdentity {
+    /// The TLS that follows from certificate and key.
+    pub tls: Arc<ServerConfig>,
+    /// The end of the server's own certificate; `None` where its form is not understood.
+    pub certificate_end: Option<CertificateTime>,
+}
+
 /// Why the server cannot show itself.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
@@ -56,8 +66,9 @@ impl IdentityFiles {
     ///
     /// # Errors
     /// As [`IdentityError`] says; nothing is changed then.
-    pub fn read(&self) -> Result<Arc<ServerConfig>, IdentityError> {
+    pub fn read(&self) -> Result<ShownIdentity, IdentityError> {
         let chain = self.chain()?;
+        let certificate_end = chain.first().and_then(|own| certificate_end(own));
         let key = self.private_key()?;
         let unusable = |error| IdentityError::Unusable(self.certificate.clone(), self.key.clone(), error);
         let provider = Arc::new(crypto::ring::default_provider());
@@ -70,7 +81,7 @@ impl IdentityFiles {
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(Arc::new(config))
+        Ok(ShownIdentity { tls: Arc::new(config), certificate_end })
     }
 
     fn chain(&self) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
@@ -126,7 +137,8 @@ pub(crate) mod tests {
     #[test]
     fn a_pair_that_fits_is_taken_and_nothing_of_a_session_is_kept() {
         let (files, _) = made_for("fits");
-        let config = files.read().unwrap();
+        let ShownIdentity { tls: config, certificate_end } = files.read().unwrap();
+        assert!(certificate_end.is_some());
         assert_eq!(config.alpn_protocols, [ALPN.to_vec()]);
         assert_eq!(config.send_tls13_tickets, 0);
         assert_eq!(config.max_early_data_size, 0);

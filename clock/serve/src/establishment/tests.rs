@@ -50,7 +50,7 @@ impl Bench {
         let listeners = listen(&["127.0.0.1:0".parse().unwrap()]).unwrap();
         let address = listeners[0].local_addr().unwrap();
         let plan = EstablishmentPlan { threads: NonZeroUsize::new(2).unwrap(), limits };
-        let server = EstablishmentServer::start_with(&listeners, plan, files.read().unwrap(), || OpenDoor).unwrap();
+        let server = EstablishmentServer::start_with(&listeners, plan, files.read().unwrap().tls, || OpenDoor).unwrap();
         Bench { server, address, files, trusted }
     }
 
@@ -240,6 +240,40 @@ fn a_flood_of_half_open_establishments_stops_no_honest_client() {
     assert_eq!(bench.server.counts().of(Ending::Late), 0);
 }
 
+/// Ten thousand clients that never go on, and places for eight thousand: the last ones take the place of the oldest,
+/// and honest ones get their keys meanwhile.
+#[test]
+fn ten_thousand_half_open_establishments_stop_no_honest_client() {
+    const HALF_OPEN: u32 = 10_000;
+    // Both ends of each connection are files of this process.
+    let files = u64::from(HALF_OPEN) + 9000;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let at_least = |limit: Option<u64>| limit.map(|limit| limit.max(files));
+    let raised = rustix::process::Rlimit { current: at_least(limit.current), maximum: at_least(limit.maximum) };
+    if rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).is_err() {
+        println!("SKIP: this user may not open {files} files, so ten thousand establishments were left out");
+        return;
+    }
+    let limits = EstablishmentLimits { connections: 4000, patience: Span::from_secs(300), ..LIMITS };
+    let bench = Bench::with("ten-thousand", limits);
+    let mut silent = Vec::new();
+    let mut longest = Span::ZERO;
+    for host in 0..HALF_OPEN {
+        let mut stream = bench.connect_as(host);
+        let _ = stream.write_all(&[0x16, 3, 1, 2, 0]);
+        silent.push(stream);
+        if host % 1000 == 999 {
+            let begun = mono_now();
+            bench.is_served();
+            longest = longest.max(mono_now() - begun);
+        }
+    }
+    bench.counted(Ending::Established, 10);
+    bench.counted(Ending::Displaced, 2000);
+    assert_eq!(bench.server.counts().of(Ending::Late), 0);
+    assert!(longest < Span::from_secs(10), "an honest client waited {longest}");
+}
+
 #[test]
 fn a_new_certificate_is_shown_to_the_next_client_and_those_inside_end_well() {
     let bench = Bench::with("renewed", LIMITS);
@@ -251,7 +285,7 @@ fn a_new_certificate_is_shown_to_the_next_client_and_those_inside_end_well() {
     tls.flush().unwrap();
 
     let (files, trusted) = made_for("renewed-after");
-    bench.server.show(files.read().unwrap());
+    bench.server.show(files.read().unwrap().tls);
     let asked = ask_as(client(&trusted, &[b"ntske/1"]), bench.connect(), b"hello\n");
     assert_eq!(asked.unwrap(), b"hello\n");
     let error = bench.ask(bench.connect(), b"hello\n").unwrap_err();

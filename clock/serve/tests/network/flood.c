@@ -5,7 +5,10 @@
  *   flood many ADDRESS PORT COUNT FILE     sends it once from each of COUNT addresses from 10.0.0.1 on, which must be
  *                                          local, never with more than 128 of them under way
  *
- * The last two print how many packets were sent and how many came back. */
+ *   flood forge ADDRESS PORT SECONDS FILE  sends it as fast as it can, each time from another of 2^20 addresses from
+ *                                          10.0.0.1 on, which must be local; replies go where no one listens
+ *
+ * The last three print how many packets were sent and how many came back. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -153,10 +156,56 @@ static int many(const char *address, const char *port, long count, const char *f
     return 0;
 }
 
+/* Like an attacker who forges addresses: the replies are for others. */
+static int forge(const char *address, const char *port, double seconds, const char *file) {
+    enum { ADDRESSES = 1 << 20 };
+    static char packet[PACKET_BYTES];
+    static union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
+    } controls[BATCH];
+    static struct iovec part;
+    static struct sockaddr_in there;
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    int fd = open_socket(), little = 0;
+    unsigned long sent = 0;
+    unsigned next = 0;
+    if (bind(fd, (struct sockaddr *)&any, sizeof any) != 0) fail("bind");
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little) != 0) fail("SO_RCVBUF");
+    part.iov_base = packet;
+    part.iov_len = read_packet(file, packet);
+    there = place(address, port);
+    for (int i = 0; i < BATCH; i++) {
+        struct msghdr *message = &heads[i].msg_hdr;
+        controls[i].head.cmsg_len = CMSG_LEN(sizeof(struct in_pktinfo));
+        controls[i].head.cmsg_level = IPPROTO_IP;
+        controls[i].head.cmsg_type = IP_PKTINFO;
+        message->msg_name = &there;
+        message->msg_namelen = sizeof there;
+        message->msg_iov = &part;
+        message->msg_iovlen = 1;
+        message->msg_control = controls[i].bytes;
+        message->msg_controllen = sizeof controls[i].bytes;
+    }
+    for (double end = now_s() + seconds; now_s() < end;) {
+        for (int i = 0; i < BATCH; i++) {
+            struct in_pktinfo source;
+            memset(&source, 0, sizeof source);
+            source.ipi_spec_dst.s_addr = htonl(0x0a000001u + next++ % ADDRESSES);
+            memcpy(controls[i].bytes + CMSG_LEN(0), &source, sizeof source);
+        }
+        int count = sendmmsg(fd, heads, BATCH, 0);
+        sent += count > 0 ? (unsigned)count : 0;
+    }
+    printf("%lu 0\n", sent);
+    return 0;
+}
+
 int main(int count, char **words) {
     if (count == 3 && strcmp(words[1], "echo") == 0) echo(words[2]);
     if (count == 6 && strcmp(words[1], "flood") == 0) return flood(words[2], words[3], atof(words[4]), words[5]);
     if (count == 6 && strcmp(words[1], "many") == 0) return many(words[2], words[3], atol(words[4]), words[5]);
-    fprintf(stderr, "flood: echo PORT | flood ADDRESS PORT SECONDS FILE | many ADDRESS PORT COUNT FILE\n");
+    if (count == 6 && strcmp(words[1], "forge") == 0) return forge(words[2], words[3], atof(words[4]), words[5]);
+    fprintf(stderr, "flood: echo PORT | forge ADDRESS PORT SECONDS FILE | flood ADDRESS PORT SECONDS FILE | many ADDRESS PORT COUNT FILE\n");
     return 2;
 }

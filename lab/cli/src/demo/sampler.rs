@@ -37,19 +37,29 @@ struct StampTruth {
 impl ObservedClock {
     /// Waits until a daemon has made its page, and opens it.
     pub(super) fn open(directory: &Path, name: &'static str, stage: &mut DemoStage) -> Result<Self, Failure> {
-        let clock = loop {
-            match Clock::open_at(&page_path(directory, name)) {
-                Ok(clock) => break clock,
-                Err(error) if stage.elapsed_s() > PAGE_PATIENCE_S => {
+        loop {
+            match ObservedClock::of_page(&page_path(directory, name), name) {
+                Ok(clock) => return Ok(clock),
+                Err(failure) if stage.elapsed_s() > PAGE_PATIENCE_S => {
                     // What the daemon itself says is a better reason.
                     stage.check()?;
-                    return Err(Failure::from(error.to_string()));
+                    return Err(failure);
                 }
                 Err(_) => sleep(SAMPLING),
             }
-        };
+        }
+    }
+
+    /// Opens a page that is there.
+    pub(super) fn of_page(page: &Path, name: &'static str) -> Result<Self, Failure> {
+        let clock = Clock::open_at(page).map_err(|error| error.to_string())?;
         let run = LiveRun { name, samples: Vec::new(), refused: 0 };
         Ok(ObservedClock { clock, run, track: TimeTrack::default() })
+    }
+
+    /// Whether there is an estimate already.
+    pub(super) fn shows_a_time(&self) -> bool {
+        self.clock.now().is_ok()
     }
 
     /// Takes one sample. Before the first estimate there is nothing to compare.

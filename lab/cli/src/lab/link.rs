@@ -16,8 +16,23 @@ pub(crate) fn join(server: &Worker, client: &Worker) -> Result<(), Failure> {
     join_processes(server.pid(), client.pid())
 }
 
+/// The addresses of the two ends of a link.
+pub(crate) struct LinkAddresses<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) client: &'a str,
+}
+
+/// Joins two workers by a link with these addresses. A host can be the client of one link and the server of another.
+pub(crate) fn join_at(server: &Worker, client: &Worker, addresses: &LinkAddresses<'_>) -> Result<(), Failure> {
+    join_ends((server.pid(), client.pid()), addresses)
+}
+
 /// Joins two processes that each have a network of their own.
 pub(crate) fn join_processes(server: u32, client: u32) -> Result<(), Failure> {
+    join_ends((server, client), &LinkAddresses { server: SERVER_ADDRESS, client: CLIENT_ADDRESS })
+}
+
+fn join_ends((server, client): (u32, u32), addresses: &LinkAddresses<'_>) -> Result<(), Failure> {
     let (server_pid, client_pid) = (server.to_string(), client.to_string());
     let pair = [
         "link",
@@ -35,8 +50,8 @@ pub(crate) fn join_processes(server: u32, client: u32) -> Result<(), Failure> {
         &client_pid,
     ];
     run("ip", &pair)?;
-    configure(&server_pid, SERVER_END, SERVER_ADDRESS)?;
-    configure(&client_pid, CLIENT_END, CLIENT_ADDRESS)
+    configure(&server_pid, SERVER_END, addresses.server)?;
+    configure(&client_pid, CLIENT_END, addresses.client)
 }
 
 /// Gives the server's end one more address on the link.

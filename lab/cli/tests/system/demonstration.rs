@@ -1,7 +1,7 @@
 //! The demonstrations by a user without any right, who cannot make network namespaces: on loopback, and in a directory
 //! that was used before.
 
-use super::programs;
+use super::{fresh_directory, programs, root};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,40 @@ fn a_demonstration_needs_no_rights_and_can_be_repeated() {
     let last: Vec<&str> = exchanges.lines().next_back().unwrap().split(',').collect();
     assert!(last.iter().all(|cell| cell.parse::<f64>().is_ok()), "{last:?}");
     fs::remove_dir_all(output).unwrap();
+}
+
+/// A chain with clients of each kind, in namespaces where root may make them and on loopback for others: every stage
+/// has a time, every claim of ours holds, and the same clients are behind ffclock-serve and chronyd.
+#[test]
+fn the_time_is_served_on_and_every_claim_holds() {
+    let peers = root().join("tools/peers");
+    let starts =
+        |name: &str| Command::new(peers.join(name)).arg("--version").output().is_ok_and(|ended| ended.status.success());
+    if !starts("chronyd") {
+        println!("SKIP: chronyd is not unpacked (make setup)");
+        return;
+    }
+    programs::directory();
+    let output = fresh_directory("demo-serve");
+    let mut demo = Command::new(programs::ffclock_lab());
+    demo.args(["demo", "serve", "--json", "--before", "8", "--watch", "8", "--output"]).arg(&output);
+    demo.arg("--chronyd").arg(peers.join("chronyd"));
+    if starts("ntpd") {
+        demo.arg("--ntpd").arg(peers.join("ntpd"));
+    }
+    let ended = demo.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    said.lines().filter(|line| line.starts_with("SKIP: ")).for_each(|line| println!("{line}"));
+    assert!(ended.status.success(), "{said}\n{}", String::from_utf8_lossy(&ended.stdout));
+    let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let stages = summary["stages"].as_array().unwrap();
+    let claims = |behind: &str| {
+        let of = stages.iter().filter(|stage| stage["behind"] == behind);
+        of.map(|stage| stage["claims"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert!(claims("the reference") > 100 && claims("ffclock-serve") > 200, "{summary:#}");
+    assert!(stages.iter().all(|stage| stage["is_ours"] == false || stage["claims_broken"] == 0), "{summary:#}");
+    assert!(summary["ratios"].as_array().unwrap().len() >= 3, "{summary:#}");
 }
 
 fn lines_with(path: &Path, text: &str) -> usize {
