@@ -108,12 +108,12 @@ impl TraceInstance {
     /// # Errors
     /// The kernel or its rights do not allow it; each error says what would help.
     pub fn create(counter: CounterId, kilobytes: u32) -> Result<Self, TraceUnavailable> {
+        let clock = clock_name(counter).ok_or(TraceUnavailable::NoClock(counter))?;
         let (tracefs, mount) = find_tracefs().map_err(TraceUnavailable::NoTracefs)?;
         let instances = tracefs.join("instances");
         remove_orphans(&instances);
         let root = make_directory(&instances).map_err(TraceUnavailable::NoInstance)?;
         let mut instance = TraceInstance { root, buffers: Vec::new(), scratch: vec![0; PAGE_BYTES], _mount: mount };
-        let clock = clock_name(counter).ok_or(TraceUnavailable::NoClock(counter))?;
         instance.set("trace_clock", clock).map_err(|_| TraceUnavailable::NoClock(counter))?;
         instance.set("buffer_size_kb", &kilobytes.to_string())?;
         instance.open_buffers().map_err(TraceUnavailable::NoBuffer)?;
