@@ -92,6 +92,9 @@ impl Filter {
             self.revise(server, &Revision::Departure(departure));
             return true;
         }
+        if self.is_unseen_floor(&early) {
+            return false;
+        }
         let Some(Suspicion { departure, shown, .. }) = self.suspicion(early) else { return false };
         self.revise(departure.server, &Revision::Departure(departure));
         self.paths[departure.server].depart(shown);
@@ -110,6 +113,15 @@ impl Filter {
         let early = Direction::BOTH.into_iter().filter(is_early);
         let early = early.map(|way| EarlyPacket { server, way, by: -cavities[way.index()].mean });
         early.max_by(|a, b| a.by.total_cmp(&b.by))
+    }
+
+    /// Whether the packet may just show a floor that no packet had met so far.
+    fn is_unseen_floor(&self, early: &EarlyPacket) -> bool {
+        let EarlyPacket { server, way, by } = *early;
+        let path = &self.paths[server];
+        let family = self.bank.best(&self.set).family;
+        let density = path.learning.densities()[family.index()][way.index()];
+        path.ambiguity.explains(-by, density.ninth_decile)
     }
 
     /// The likeliest departure that explains an early packet, if nothing else does as well.
