@@ -147,9 +147,16 @@ impl Ensemble {
         self.filter.adopt_asymmetry(server, own.filter());
         let measured = self.filter.measure(&own.input(server, exchange, evident));
         let mut events = measured.events;
-        if counts && self.has_lost_all(server, own) {
-            *self = Ensemble::of(own, server, self.members.len());
-            events.add(Event::FilterRestarted);
+        if counts {
+            self.note_astray(server, own);
+            if self.has_lost_all() {
+                *self = Ensemble::of(own, server, self.members.len());
+                events.add(Event::FilterRestarted);
+            } else if self.has_lost(server) {
+                // With its next exchange it joins again.
+                self.astray[server] = 0;
+                self.filter.leave(server);
+            }
         }
         self.compare_own_clocks(server, own);
         Outcome { events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
@@ -208,11 +215,28 @@ impl Ensemble {
     /// Whether the own clocks of all servers that have a part, of two at least, have been elsewhere for a while than
     /// this one has them. No other server moves these, so a liar that was believed for too long has led this one away,
     /// and the floors of the others were taken along.
-    fn has_lost_all(&mut self, server: usize, own: &Learned) -> bool {
+    fn has_lost_all(&self) -> bool {
+        self.parts().count() > 1 && self.parts().all(|astray| astray >= OUTSIDE_LIMIT)
+    }
+
+    /// Whether the own clock of this server alone has been elsewhere for a while, although its floors show its time:
+    /// they began wrong, as they can where packets queue for long, and the oscillator that all share holds them there.
+    fn has_lost(&self, server: usize) -> bool {
+        let steady = self.parts().filter(|astray| *astray == 0).count();
+        self.astray[server] >= OUTSIDE_LIMIT
+            && self.filter.kept_time(server).is_none()
+            && !self.filter.has_departed(server)
+            && 2 * steady > self.parts().count()
+    }
+
+    /// For how many exchanges in a row the own clock of each server with a part has been elsewhere.
+    fn parts(&self) -> impl Iterator<Item = u32> {
+        self.members.iter().zip(&self.astray).filter(|(member, _)| member.weight > 0.0).map(|(_, astray)| *astray)
+    }
+
+    fn note_astray(&mut self, server: usize, own: &Learned) {
         let is_astray = self.is_astray(server, own).unwrap_or(false);
         self.astray[server] = if is_astray { self.astray[server].saturating_add(1) } else { 0 };
-        let parts = || self.members.iter().zip(&self.astray).filter(|(member, _)| member.weight > 0.0);
-        parts().count() > 1 && parts().all(|(_, astray)| *astray >= OUTSIDE_LIMIT)
     }
 
     fn is_astray(&self, server: usize, own: &Learned) -> Option<bool> {

@@ -82,10 +82,10 @@ impl ServerPath {
         self.exchanges = 0;
     }
 
-    /// The clock begins with this server: its time is that of the clock.
+    /// The clock begins with this server: its time is that of the clock, as its floors show it.
     pub fn begin(&mut self) {
         self.forget();
-        (self.time, self.follows_floors) = (ServerTime::default(), false);
+        (self.time, self.follows_floors) = (ServerTime::default(), true);
     }
 
     /// The server joins a clock that runs.
