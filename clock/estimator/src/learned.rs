@@ -21,7 +21,7 @@ mod state;
 pub mod tests;
 
 use crate::bank::group::{Begin, Evident};
-use crate::bank::measurement::MICRO;
+use crate::bank::measurement::{MICRO, Measurement};
 use crate::bank::model;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, Blend, Densities, ModelSet};
@@ -206,6 +206,22 @@ impl Filter {
     /// The stated asymmetry of a server's path is that of a filter of this server alone.
     pub fn adopt_asymmetry(&mut self, server: usize, own: &Filter) {
         self.paths[server].half_asymmetry = own.half_asymmetry;
+    }
+
+    /// Takes over what a filter of this server alone knows of its path and of its time.
+    pub fn adopt_path(&mut self, server: usize, own: &Filter) {
+        let (Some(now), Some(state), [path]) = (self.now, own.state(), own.paths.as_slice()) else { return };
+        let height = now.frame.height(state.counter, state.time) / MICRO;
+        let ahead = height - now.blend.rate * now.frame.position(state.counter);
+        let [forward, backward] = own.bank.floors(&own.set, 0).floors;
+        let variance = (state.noise / MICRO) * (state.noise / MICRO);
+        // What packets that do not queue at all would show now.
+        let edges = [forward + ahead, backward - ahead].map(|delay| Measurement { delay, trip: 0.0, noise: 0.0 });
+        self.bank.for_groups(|group| group.begin_floors(server, &edges, 2.0 * variance));
+        self.start.end();
+        self.recent.clear();
+        self.paths[server].adopt(path, ServerTime { ahead: ahead - now.blend.theta, variance });
+        self.follow_servers();
     }
 
     /// Whether no other server has a part in the clock.

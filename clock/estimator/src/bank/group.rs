@@ -270,7 +270,12 @@ impl Group {
     pub fn begin_server(&mut self, server: usize, measurements: &[Measurement; 2]) {
         let [forward, backward] = measurements;
         let trip = (forward.delay + backward.delay).max(LEAST_FIRST_TRIP);
-        let variance = 0.25 * trip * trip + LEAST_FIRST_VARIANCE;
+        self.begin_floors(server, measurements, 0.25 * trip * trip + LEAST_FIRST_VARIANCE);
+    }
+
+    /// The floors of a server begin where packets like these would not have queued at all, give or take `variance`,
+    /// us^2, for each way.
+    pub fn begin_floors(&mut self, server: usize, measurements: &[Measurement; 2], variance: f64) {
         let floors = floors_of(server);
         floors.iter().for_each(|part| self.p.cut(*part));
         for (way, measurement) in Direction::BOTH.into_iter().zip(measurements) {

@@ -153,9 +153,8 @@ impl Ensemble {
                 *self = Ensemble::of(own, server, self.members.len());
                 events.add(Event::FilterRestarted);
             } else if self.has_lost(server) {
-                // With its next exchange it joins again.
                 self.astray[server] = 0;
-                self.filter.leave(server);
+                self.filter.adopt_path(server, own.filter());
             }
         }
         self.compare_own_clocks(server, own);
@@ -243,7 +242,7 @@ impl Ensemble {
         let (state, mine) = (self.filter.state()?, own.estimate()?);
         let ahead = Span::from_seconds(self.members.get(server)?.ahead?);
         let apart = (state.time + ahead - mine.at(state.counter).time).as_seconds().abs();
-        Some(!state.is_young && apart > DISAGREEMENT * (state.noise + mine.noise.as_seconds()))
+        Some(!state.is_young && apart > DISAGREEMENT * libm::hypot(state.noise, mine.noise.as_seconds()))
     }
 
     /// The servers' vote, by server. The weights of their times and the published time follow at once.

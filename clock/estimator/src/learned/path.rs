@@ -95,6 +95,14 @@ impl ServerPath {
         self.follows_floors = true;
     }
 
+    /// Takes over what a filter of this server alone knows of the path; `time` is that filter's.
+    pub fn adopt(&mut self, own: &ServerPath, time: ServerTime) {
+        self.forget();
+        self.learning.clone_from(&own.learning);
+        (self.ambiguity, self.exchanges) = (own.ambiguity, own.exchanges);
+        (self.time, self.follows_floors) = (time, own.follows_floors);
+    }
+
     fn forget(&mut self) {
         self.reinitialisation.clear();
         self.displacement = Displacement::default();
