@@ -322,8 +322,8 @@ fn a_clock_that_a_drifting_liar_led_away_comes_back() {
 }
 
 /// On a path where packets queue for a millisecond the floors of a server can begin wrong, with a density of queueing
-/// that fits them, and the oscillator that all share would hold them there: here 73 us off after 12 hours. Its own clock
-/// finds the floors.
+/// that fits them, and the oscillator that all share would hold them there: here 73 us off after 12 hours. Its own
+/// clock finds the floors.
 #[test]
 fn a_server_whose_floors_began_wrong_takes_over_those_of_its_own_clock() {
     let mut host = Host::new(16, vec![Server::with(10e-3, 1e-3); 5]);
