@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony demo-serve figures figures-counters figures-theta figures-probe campaign mutation install clean
+.PHONY: help setup build test test-vm lint loom fuzz-smoke fuzz-campaign bench demo demo-chrony demo-serve live figures figures-counters figures-theta figures-probe campaign mutation install packages clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,9 @@ test-vm: ## build the kernel module and check it in virtual machines, both kerne
 fuzz-smoke: ## run each fuzz target for 10 s
 	@tools/fuzz-smoke
 
+fuzz-campaign: ## run each fuzz target for an hour
+	@SECONDS_EACH=3600 tools/fuzz-smoke
+
 campaign: ## the goals and the containment of the bound, every scenario with many seeds (hours; goes on where it was broken off)
 	@tools/campaign
 
@@ -46,6 +49,9 @@ demo-chrony: setup build ## the same with Debian's chronyd as server
 demo-serve: setup build ## a minute: the time served on by ffclock-serve and by chronyd to clients of three kinds, plainly and with NTS
 	@tools/demo serve
 
+live: setup build ## five minutes, as root: ffclockd, chronyd and ntpd side by side, each with a clock of its own
+	@"$${CARGO_TARGET_DIR:-target}/release/ffclock-lab" live run quiet-16 --output "out/live-$$(date +%Y%m%d-%H%M%S)"
+
 figures: setup ## simulated counterparts of the paper's figures and a table of all clocks: target/figures/index.html
 	@tools/figures
 figures-counters: setup build ## measure this machine's counters and draw figures 12-18 and table I beside the papers'
@@ -58,6 +64,10 @@ figures-probe: setup build ## measure where packets wait in this host and draw c
 install: ## install daemon, command and C library (as root; DESTDIR, PREFIX=/usr, LIBDIR, ...: tools/install); docs/operations.md says what follows
 	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-cli --package ffclock-client
 	@tools/install
+
+packages: ## build the Debian packages and the Python wheel: target/packages/deb (tools/packages product: without the laboratory)
+	@tools/setup rust packages python
+	@tools/packages
 
 clean: ## remove what was built, measured and unpacked
 	rm -rf target out .venv fuzz/target fuzz/corpus fuzz/artifacts

@@ -25,6 +25,9 @@ _ffclock__lab() {
             ffclock__lab,help)
                 cmd="ffclock__lab__subcmd__help"
                 ;;
+            ffclock__lab,live)
+                cmd="ffclock__lab__subcmd__live"
+                ;;
             ffclock__lab,owd)
                 cmd="ffclock__lab__subcmd__owd"
                 ;;
@@ -106,6 +109,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help,help)
                 cmd="ffclock__lab__subcmd__help__subcmd__help"
                 ;;
+            ffclock__lab__subcmd__help,live)
+                cmd="ffclock__lab__subcmd__help__subcmd__live"
+                ;;
             ffclock__lab__subcmd__help,owd)
                 cmd="ffclock__lab__subcmd__help__subcmd__owd"
                 ;;
@@ -144,6 +150,15 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__help__subcmd__demo,serve)
                 cmd="ffclock__lab__subcmd__help__subcmd__demo__subcmd__serve"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__live,list)
+                cmd="ffclock__lab__subcmd__help__subcmd__live__subcmd__list"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__live,report)
+                cmd="ffclock__lab__subcmd__help__subcmd__live__subcmd__report"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__live,run)
+                cmd="ffclock__lab__subcmd__help__subcmd__live__subcmd__run"
                 ;;
             ffclock__lab__subcmd__help__subcmd__owd,reflect)
                 cmd="ffclock__lab__subcmd__help__subcmd__owd__subcmd__reflect"
@@ -190,6 +205,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help__subcmd__sim,sweep)
                 cmd="ffclock__lab__subcmd__help__subcmd__sim__subcmd__sweep"
                 ;;
+            ffclock__lab__subcmd__help__subcmd__theta,advise)
+                cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__advise"
+                ;;
             ffclock__lab__subcmd__help__subcmd__theta,analyse)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__analyse"
                 ;;
@@ -219,6 +237,36 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__help__subcmd__theta,simulate)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__simulate"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__theta,watch)
+                cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__watch"
+                ;;
+            ffclock__lab__subcmd__help__subcmd__theta,why)
+                cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__why"
+                ;;
+            ffclock__lab__subcmd__live,help)
+                cmd="ffclock__lab__subcmd__live__subcmd__help"
+                ;;
+            ffclock__lab__subcmd__live,list)
+                cmd="ffclock__lab__subcmd__live__subcmd__list"
+                ;;
+            ffclock__lab__subcmd__live,report)
+                cmd="ffclock__lab__subcmd__live__subcmd__report"
+                ;;
+            ffclock__lab__subcmd__live,run)
+                cmd="ffclock__lab__subcmd__live__subcmd__run"
+                ;;
+            ffclock__lab__subcmd__live__subcmd__help,help)
+                cmd="ffclock__lab__subcmd__live__subcmd__help__subcmd__help"
+                ;;
+            ffclock__lab__subcmd__live__subcmd__help,list)
+                cmd="ffclock__lab__subcmd__live__subcmd__help__subcmd__list"
+                ;;
+            ffclock__lab__subcmd__live__subcmd__help,report)
+                cmd="ffclock__lab__subcmd__live__subcmd__help__subcmd__report"
+                ;;
+            ffclock__lab__subcmd__live__subcmd__help,run)
+                cmd="ffclock__lab__subcmd__live__subcmd__help__subcmd__run"
                 ;;
             ffclock__lab__subcmd__owd,help)
                 cmd="ffclock__lab__subcmd__owd__subcmd__help"
@@ -328,6 +376,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__sim__subcmd__help,sweep)
                 cmd="ffclock__lab__subcmd__sim__subcmd__help__subcmd__sweep"
                 ;;
+            ffclock__lab__subcmd__theta,advise)
+                cmd="ffclock__lab__subcmd__theta__subcmd__advise"
+                ;;
             ffclock__lab__subcmd__theta,analyse)
                 cmd="ffclock__lab__subcmd__theta__subcmd__analyse"
                 ;;
@@ -360,6 +411,15 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__theta,simulate)
                 cmd="ffclock__lab__subcmd__theta__subcmd__simulate"
+                ;;
+            ffclock__lab__subcmd__theta,watch)
+                cmd="ffclock__lab__subcmd__theta__subcmd__watch"
+                ;;
+            ffclock__lab__subcmd__theta,why)
+                cmd="ffclock__lab__subcmd__theta__subcmd__why"
+                ;;
+            ffclock__lab__subcmd__theta__subcmd__help,advise)
+                cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__advise"
                 ;;
             ffclock__lab__subcmd__theta__subcmd__help,analyse)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__analyse"
@@ -394,6 +454,12 @@ _ffclock__lab() {
             ffclock__lab__subcmd__theta__subcmd__help,simulate)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__simulate"
                 ;;
+            ffclock__lab__subcmd__theta__subcmd__help,watch)
+                cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__watch"
+                ;;
+            ffclock__lab__subcmd__theta__subcmd__help,why)
+                cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__why"
+                ;;
             *)
                 ;;
         esac
@@ -401,7 +467,7 @@ _ffclock__lab() {
 
     case "${cmd}" in
         ffclock__lab)
-            opts="-h -V --page --json --help --version replay report sim counters probe owd theta demo help"
+            opts="-h -V --page --json --help --version replay report sim counters probe owd theta live demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -905,7 +971,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__demo__subcmd__serve)
-            opts="-h --output --chronyd --ntpd --before --watch --page --json --help"
+            opts="-h --output --chronyd --ntpd --before --watch --ask-every --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -931,6 +997,10 @@ _ffclock__lab() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --ask-every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -943,7 +1013,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help)
-            opts="replay report sim counters probe owd theta demo help"
+            opts="replay report sim counters probe owd theta live demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1085,6 +1155,62 @@ _ffclock__lab() {
         ffclock__subcmd__lab__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__live)
+            opts="list run report"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__live__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__live__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__live__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1377,8 +1503,22 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__theta)
-            opts="analyse correlate coverage check run rank load simulate report import"
+            opts="analyse correlate coverage advise check run rank load simulate report import watch why"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__advise)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1523,6 +1663,204 @@ _ffclock__lab() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__watch)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__why)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live)
+            opts="-h --page --json --help list run report help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live__subcmd__help)
+            opts="list run report help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live__subcmd__list)
+            opts="-h --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live__subcmd__report)
+            opts="-h --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__live__subcmd__run)
+            opts="-h --for --settle --seed --only --peers --output --resume --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --settle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --peers)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --resume)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2505,12 +2843,54 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta)
-            opts="-h --page --json --help analyse correlate coverage check run rank load simulate report import help"
+            opts="-h --page --json --help analyse correlate coverage advise check run rank load simulate report import watch why help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__advise)
+            opts="-h --under --receiver --unit --false-share --resamples --seed --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --under)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --receiver)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unit)
+                    COMPREPLY=($(compgen -W "ns us ms s" -- "${cur}"))
+                    return 0
+                    ;;
+                --false-share)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --resamples)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2711,8 +3091,22 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__help)
-            opts="analyse correlate coverage check run rank load simulate report import help"
+            opts="analyse correlate coverage advise check run rank load simulate report import watch why help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__advise)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2878,13 +3272,57 @@ _ffclock__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__watch)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__why)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__import)
-            opts="-h --server --drift --client --port --tolerated --one-request-at-a-time --output --page --json --help"
+            opts="-h --messages --receiver --sender --unit --server --drift --client --port --tolerated --one-request-at-a-time --output --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --messages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --receiver)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sender)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unit)
+                    COMPREPLY=($(compgen -W "ns us ms s" -- "${cur}"))
+                    return 0
+                    ;;
                 --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3188,6 +3626,98 @@ _ffclock__lab() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__watch)
+            opts="-h --receiver --sender --tolerated --unit --longest --every --alarm-omega --alarm-delay --metrics --metrics-listen --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --receiver)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sender)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tolerated)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unit)
+                    COMPREPLY=($(compgen -W "ns us ms s" -- "${cur}"))
+                    return 0
+                    ;;
+                --longest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --alarm-omega)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --alarm-delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics-listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__why)
+            opts="-h --round --sched --picture --python --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --round)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sched)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --picture)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --python)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -35,6 +35,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "counters" -
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "owd" -d 'Measure one-way delays between hosts, each with a bound'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "live" -d 'Compare running daemons side by side, each with a clock of its own'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not state it or is wrong' -r
@@ -294,20 +295,23 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from help" -f -a "reflect" -d 'Answer test packets with the times at which they came and left'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from help" -f -a "report" -d 'Show the figures of a record, and draw it'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "correlate" -d 'Test whether long and short delays go together'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "coverage" -d 'Hold the bounds that suit a calm run against a run under load: a timeout, or a ratio of delays'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "check" -d 'Explore what the algorithm does under every fault'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "rank" -d 'Run one process of a live run, started by mpirun, srun or another launcher'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "load" -d 'Keep network, processor or disk busy during a measurement'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "simulate" -d 'Run the algorithm in virtual time, where the truth is known'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage check run rank load simulate report import help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "correlate" -d 'Test whether long and short delays go together'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "coverage" -d 'Hold the bounds that suit a calm run against a run under load: a timeout, or a ratio of delays'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "advise" -d 'Choose when a failure detector may suspect: by a timeout, or by a number of messages'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "rank" -d 'Run one process of a live run, started by mpirun, srun or another launcher'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "load" -d 'Keep network, processor or disk busy during a measurement'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "simulate" -d 'Run the algorithm in virtual time, where the truth is known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests, or from a list of its messages'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "watch" -d 'Watch the messages of a running system: Omega of the last minute and of the run'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "why" -d 'Say why the ratio was largest: the slow message, its way and its siblings'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse correlate coverage advise check run rank load simulate report import watch why help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l stamp -d 'Place a switch before or after the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
 after\t'They are in transit, as the theorem needs'"
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l trim -d 'Leave out this much at the start and at the end, also for --certify and the comparison with round trips; not together with --xi' -r
@@ -341,6 +345,18 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l under -d 'A list of messages under load' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l receiver -d 'Who suspects [default: the only receiver]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l unit -d 'The unit of sent and perceived' -r -f -a "ns\t'Nanoseconds'
+us\t'Microseconds'
+ms\t'Milliseconds'
+s\t'Seconds, with a fraction as it comes'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l false-share -d 'The share of silences that may be taken for a failure' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l resamples -d 'Resamples of the bootstrap' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l seed -d 'The seed of the resamples' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l n -d 'Processes' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1 [default: the most that n allows]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l rounds -d 'Explore with one step for each switch, until processes reach this round; 0 leaves this out' -r
@@ -424,27 +440,87 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l messages -d 'A list of messages instead: text, or Parquet if the name ends in .parquet' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l receiver -d 'Of a list: whose messages are taken [default: the only receiver]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l sender -d 'Of a list: whom the receiver hears; once for each [default: all who sent to it]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l unit -d 'Of a list: the unit of sent and perceived' -r -f -a "ns\t'Nanoseconds'
+us\t'Microseconds'
+ms\t'Milliseconds'
+s\t'Seconds, with a fraction as it comes'"
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l server -d 'A capture of the same time at a server; several for several servers' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l drift -d 'How fast the clocks of two captures may drift against each other' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l client -d 'The address whose requests are taken' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l port -d 'The servers\' port' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l tolerated -d 'How many servers\' replies the client need not wait for' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l tolerated -d 'How many servers\' replies the client need not wait for; of a list, how many senders' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l output -d 'The log to be made' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l one-request-at-a-time -d 'Take all that the client writes on a connection before a reply for one request; otherwise that is refused'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l receiver -d 'Whose messages are taken' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l sender -d 'Whom it hears; once for each' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l tolerated -d 'How many senders the receiver need not wait for' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l unit -d 'The unit of sent and perceived' -r -f -a "ns\t'Nanoseconds'
+us\t'Microseconds'
+ms\t'Milliseconds'
+s\t'Seconds, with a fraction as it comes'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l longest -d 'Messages that take longer are passed over; figures are this much behind' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l every -d 'Between two lines of figures' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l alarm-omega -d 'Raise the alarm while Omega of the last minute is larger' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l alarm-delay -d 'Raise the alarm while tau+ of the last minute is larger' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l metrics -d 'Write metrics in OpenMetrics text to this file every 5 s' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l metrics-listen -d 'Serve metrics over HTTP' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l round -d 'The switch to this round instead of the one with the largest ratio' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l sched -d 'What the scheduler of the receiver\'s host did' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l picture -d 'Draw what was in transit into this PNG file' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l python -d 'The interpreter that has the Python package, for --picture' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "correlate" -d 'Test whether long and short delays go together'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "coverage" -d 'Hold the bounds that suit a calm run against a run under load: a timeout, or a ratio of delays'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "advise" -d 'Choose when a failure detector may suspect: by a timeout, or by a number of messages'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "check" -d 'Explore what the algorithm does under every fault'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "rank" -d 'Run one process of a live run, started by mpirun, srun or another launcher'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "load" -d 'Keep network, processor or disk busy during a measurement'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "simulate" -d 'Run the algorithm in virtual time, where the truth is known'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests, or from a list of its messages'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "watch" -d 'Watch the messages of a running system: Omega of the last minute and of the run'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "why" -d 'Say why the ratio was largest: the slow message, its way and its siblings'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and not __fish_seen_subcommand_from list run report help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and not __fish_seen_subcommand_from list run report help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and not __fish_seen_subcommand_from list run report help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and not __fish_seen_subcommand_from list run report help" -f -a "list" -d 'List the plans: what the network does, and how often the daemons ask'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and not __fish_seen_subcommand_from list run report help" -f -a "run" -d 'Run daemons side by side, or go on with a run that was broken off'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and not __fish_seen_subcommand_from list run report help" -f -a "report" -d 'Compare the daemons of one run, or of several repetitions'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and not __fish_seen_subcommand_from list run report help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from list" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l for -d 'How long to watch, in all sessions together' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l settle -d 'How long after each start errors do not count [default: two fifths of the run, at most 30 min]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l seed -d 'Chooses the realisation of the oscillator' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l only -d 'The contestants, by name [default: all that can run here]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l peers -d 'Where chronyd and ntpd are: the wrappers of tools/peers, or a directory of the same names' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l output -d 'Where the results go; a run that is there already is not overwritten' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l resume -d 'Go on with the run of this directory, for what is left of its time' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from help" -f -a "list" -d 'List the plans: what the network does, and how often the daemons ask'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run daemons side by side, or go on with a run that was broken off'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from help" -f -a "report" -d 'Compare the daemons of one run, or of several repetitions'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and not __fish_seen_subcommand_from liar serve help" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
@@ -482,21 +558,23 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l ntpd -d 'An ntpd (of ntpsec) that is a client' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l before -d 'Seconds before the errors count' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l watch -d 'Seconds for which errors count' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l ask-every -d 'Time between two replies that are judged; none asks as fast as the servers answer, and disturbs the clients' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from help" -f -a "liar" -d 'Synchronise to three servers, one of which begins to lie in the middle'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Serve the time on, through ffclock-serve and through chronyd on the same host, to chronyd, ntpd and ffclockd'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "owd" -d 'Measure one-way delays between hosts, each with a bound'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "owd" -d 'Measure one-way delays between hosts, each with a bound'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "live" -d 'Compare running daemons side by side, each with a clock of its own'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe owd theta live demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
@@ -520,12 +598,18 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "correlate" -d 'Test whether long and short delays go together'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "coverage" -d 'Hold the bounds that suit a calm run against a run under load: a timeout, or a ratio of delays'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "advise" -d 'Choose when a failure detector may suspect: by a timeout, or by a number of messages'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "check" -d 'Explore what the algorithm does under every fault'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "rank" -d 'Run one process of a live run, started by mpirun, srun or another launcher'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "load" -d 'Keep network, processor or disk busy during a measurement'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "simulate" -d 'Run the algorithm in virtual time, where the truth is known'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests, or from a list of its messages'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "watch" -d 'Watch the messages of a running system: Omega of the last minute and of the run'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "why" -d 'Say why the ratio was largest: the slow message, its way and its siblings'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from live" -f -a "list" -d 'List the plans: what the network does, and how often the daemons ask'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from live" -f -a "run" -d 'Run daemons side by side, or go on with a run that was broken off'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from live" -f -a "report" -d 'Compare the daemons of one run, or of several repetitions'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from demo" -f -a "liar" -d 'Synchronise to three servers, one of which begins to lie in the middle'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from demo" -f -a "serve" -d 'Serve the time on, through ffclock-serve and through chronyd on the same host, to chronyd, ntpd and ffclockd'

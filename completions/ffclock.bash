@@ -228,7 +228,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__feed)
-            opts="-h --chrony --interval --bound --count --page --control --json --help"
+            opts="-h --chrony --shm --clockbound --interval --bound --slew --count --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -238,11 +238,23 @@ _ffclock() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --shm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --clockbound)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --interval)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --bound)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slew)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -103,8 +103,11 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l list -d 'Only
 complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l chrony -d 'The socket of chronyd\'s SOCK reference clock' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l shm -d 'The unit of ntpd\'s shared memory (driver 28), which chronyd reads as well' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l clockbound -d 'The directory of ClockBound\'s segments' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l interval -d 'Time between two samples' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l bound -d 'No sample while the bound is above this' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l bound -d 'No sample for --chrony and --shm while the bound is above this' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l slew -d 'How fast another program may slew the system clock, which ClockBound\'s clients of version 2 read' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l count -d 'End after this number of samples' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l control -d 'The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]' -r -F

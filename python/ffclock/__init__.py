@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import EpochError, FfclockError, PageError, UnsynchronisedError, WaitTimeoutError
 
 if TYPE_CHECKING:
-    from ._ffclock import Clock, Interval, Reading, Stamp, __version__
+    from ._ffclock import Clock, Interval, Reading, Stamp, __version__, certainly_before
 
 __all__ = [
     "Clock",
@@ -31,6 +31,7 @@ __all__ = [
     "UnsynchronisedError",
     "WaitTimeoutError",
     "__version__",
+    "certainly_before",
 ]
 
 

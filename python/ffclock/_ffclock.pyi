@@ -15,6 +15,7 @@ __all__ = [
     "_theta_plan",
     "_theta_report",
     "_theta_tally",
+    "certainly_before",
 ]
 
 @final
@@ -48,6 +49,14 @@ class Clock:
 
         Returns that reading, or raises WaitTimeoutError. Other threads run meanwhile, and an interrupt ends it. ValueError if an
         argument is negative or not a number.
+        """
+
+    def wait_certainly_after(self, tai_ns: int, timeout: float | None = None) -> Reading:
+        """Waits until the moment ``tai_ns`` has certainly passed, for at most ``timeout`` seconds (for ever if None).
+
+        That is, until a reading has an ``earliest_tai_ns`` after it. With the ``latest_tai_ns`` of an event this is the commit wait
+        of databases. Returns that reading, or raises WaitTimeoutError. Other threads run meanwhile, and an interrupt ends it.
+        ValueError if the timeout is negative or not a number.
         """
 
     @property
@@ -89,6 +98,14 @@ class Reading:
     @property
     def latest_ns(self) -> int:
         """The latest that UTC can be [ns since 1970]."""
+
+    @property
+    def earliest_tai_ns(self) -> int:
+        """The earliest that TAI can be [ns since 1970-01-01 00:00:00 TAI]."""
+
+    @property
+    def latest_tai_ns(self) -> int:
+        """The latest that TAI can be [ns since 1970-01-01 00:00:00 TAI]."""
 
     @property
     def status(self) -> str:
@@ -140,6 +157,12 @@ class Interval:
     @property
     def way(self) -> str:
         """How it was measured: ``"difference"`` or ``"absolute"``."""
+
+def certainly_before(first: Reading, second: Reading) -> bool:
+    """Whether the first event was before the second, whatever the errors within the bounds of both.
+
+    False where the ranges touch, and where either clock was unsynchronised.
+    """
 
 def _theta_plan(directory: str | PathLike[str], shards: int) -> list[tuple[int, int]]:
     """Cuts a log into about ``shards`` ranges of time, as (after, until) in picoseconds; ValueError if there is no log."""

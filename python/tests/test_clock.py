@@ -320,6 +320,38 @@ def test_wait_can_be_interrupted(page: Path) -> None:
     assert "KeyboardInterrupt" in err
 
 
+def test_after_a_commit_wait_every_time_is_certainly_later(page: Path) -> None:
+    clock = ffclock.Clock.open(page)
+    event = clock.now()
+    assert event.earliest_tai_ns == event.tai_ns - event.bound_ns
+    assert event.latest_tai_ns == event.tai_ns + event.bound_ns
+    passed = clock.wait_certainly_after(event.latest_tai_ns, timeout=30.0)
+    assert passed.earliest_tai_ns > event.latest_tai_ns
+    assert ffclock.certainly_before(event, passed)
+    assert not ffclock.certainly_before(passed, event)
+    assert not ffclock.certainly_before(event, event)
+
+
+def test_a_moment_that_does_not_pass_in_time(page: Path) -> None:
+    clock = ffclock.Clock.open(page)
+    with pytest.raises(ffclock.WaitTimeoutError, match="certainty"):
+        clock.wait_certainly_after(clock.now().tai_ns + SECOND * 3600, timeout=0.05)
+    with pytest.raises(ValueError, match="seconds"):
+        clock.wait_certainly_after(0, timeout=-1.0)
+
+
+def test_without_a_time_no_order_is_certain(page: Path) -> None:
+    clock = ffclock.Clock.open(page)
+    event = clock.now()
+    write_page(page, Estimate.present(valid_ticks=0), sequence=4)
+    time.sleep(0.001)
+    later = clock.now()
+    assert later.earliest_tai_ns > event.latest_tai_ns
+    assert not ffclock.certainly_before(event, later)
+    with pytest.raises(ffclock.WaitTimeoutError, match="unsynchronised"):
+        clock.wait_certainly_after(event.latest_tai_ns, timeout=0.05)
+
+
 def test_one_clock_serves_many_threads(page: Path) -> None:
     clock = ffclock.Clock.open(page)
     times: list[list[int]] = [[] for _ in range(4)]

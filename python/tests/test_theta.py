@@ -14,6 +14,8 @@ from ffclock.theta_coverage import main as coverage_main
 from ffclock.theta_report import figure_of
 from ffclock.theta_report import main as report_main
 from ffclock.theta_scale import analyse, here, main, on_dask
+from ffclock.theta_why import figure_of as story_figure
+from ffclock.theta_why import main as story_main
 
 PROCESSES = 4
 ROUNDS = 30_000
@@ -173,4 +175,36 @@ def test_what_is_no_comparison_is_named(text: str, complaint: str, tmp_path: Pat
     written = tmp_path / "coverage.json"
     written.write_text(text, encoding="utf-8")
     assert coverage_main([str(written), "-o", str(tmp_path / "coverage.png")]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def _story() -> dict[str, object]:
+    """A switch of process 2 with two messages that let it go on, and two in transit."""
+
+    def message(sender: int, receiver: int, sent: int, perceived: int) -> dict[str, int]:
+        return {"round": 7, "sender": sender, "receiver": receiver, "sent_ps": sent * 10**6, "perceived_ps": perceived * 10**6}
+
+    onward = [message(0, 2, 40, 90), message(1, 2, 0, 100)]
+    transit = [message(0, 3, 10, 1710), message(1, 3, 90, 190)]
+    return {"round": 8, "process": 2, "at_ps": 100 * 10**6, "ratio": 17.0, "contributors": onward, "in_transit": transit}
+
+
+def test_the_messages_of_a_switch_are_drawn(tmp_path: Path) -> None:
+    figure = story_figure(_story(), "Round 8")
+    (axes,) = figure.axes
+    bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches]
+    assert bars == [pytest.approx(bar) for bar in [(-90.0, 1700.0), (-10.0, 100.0), (-100.0, 100.0), (-60.0, 50.0)]]
+    assert axes.get_xlabel() == "time from the switch of process 2 [µs]"
+    assert next(text.get_text() for text in axes.get_yticklabels()) == "0 to 3, round 7"
+    written = tmp_path / "story.json"
+    written.write_text(json.dumps(_story()), encoding="utf-8")
+    assert story_main([str(written), "-o", str(tmp_path / "why.png")]) == 0
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("text", "complaint"), [("{", "no JSON"), ("[]", "no story"), ("{}", "no story")])
+def test_what_is_no_story_is_named(text: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "story.json"
+    written.write_text(text, encoding="utf-8")
+    assert story_main([str(written), "-o", str(tmp_path / "why.png")]) == 2
     assert complaint in capsys.readouterr().err

@@ -2,7 +2,7 @@
 //! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
 use ffclock_counter::{CounterId, read_ordered};
@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 mod clock;
 #[path = "epochs.rs"]
 mod epochs;
+#[path = "hardware.rs"]
+mod hardware;
 #[path = "network.rs"]
 mod network;
 
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         ["pairs"] => pairs(),
         ["stamps"] => network::stamps(),
         ["stamped", control, least] => network::stamped(control, number(least)),
+        ["said", control, wanted] => network::said(control, wanted),
+        ["hardware", seconds, noise, most] => hardware::error(number(seconds), number(noise), number(most)),
         ["suspend"] => suspend(),
         ["latency"] => latency(),
         ["clock", port] => clock::answer_time(port),

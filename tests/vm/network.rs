@@ -74,15 +74,26 @@ fn overflow(device: &Ffcounter, one: &UdpSocket, other: &UdpSocket) -> Outcome {
 /// Of a daemon whose stamps are to be taken at the driver, at least `least` were, and most: it keeps time as well
 /// without any, so only its status shows it.
 pub(crate) fn stamped(control: &str, least: f64) -> Outcome {
-    let mut daemon = UnixStream::connect(control).map_err(text)?;
-    daemon.write_all(b"{\"command\":\"status\"}\n").map_err(text)?;
-    let mut status = String::new();
-    BufReader::new(daemon).read_line(&mut status).map_err(text)?;
+    let status = status(control)?;
     let stamps = status.split_once("\"stamps\":\"").and_then(|(_, rest)| rest.split('"').next()).unwrap_or("nothing");
     println!("FIGURE clock.stamps {stamps}");
     let before = |words: &str| -> Option<f64> { stamps.split_once(words)?.0.rsplit([' ', '(']).next()?.parse().ok() };
     let (at_driver, by_socket) = (before(" at the driver").unwrap_or(0.0), before(" by the socket").unwrap_or(0.0));
     Found(at_driver >= least && at_driver > by_socket).or_fail(|| format!("the status says of the stamps: {stamps}"))
+}
+
+/// The status of a daemon holds this text.
+pub(crate) fn said(control: &str, wanted: &str) -> Outcome {
+    let status = status(control)?;
+    Found(status.contains(wanted)).or_fail(|| status)
+}
+
+fn status(control: &str) -> Result<String, String> {
+    let mut daemon = UnixStream::connect(control).map_err(text)?;
+    daemon.write_all(b"{\"command\":\"status\"}\n").map_err(text)?;
+    let mut status = String::new();
+    BufReader::new(daemon).read_line(&mut status).map_err(text)?;
+    Ok(status)
 }
 
 /// As the kernel numbers it (asm-generic/errno-base.h).

@@ -8,10 +8,12 @@ use std::process::Command;
 #[derive(Default)]
 pub struct Tree {
     files: BTreeMap<String, String>,
+    /// Files that are not text, such as pictures.
+    others: Vec<String>,
 }
 
 impl Tree {
-    /// Reads every file that git tracks or does not ignore; files that are not UTF-8 text are left out.
+    /// Reads every file that git tracks or does not ignore; of those that are not UTF-8 text only the names.
     ///
     /// # Errors
     /// When git cannot list the files.
@@ -25,8 +27,14 @@ impl Tree {
             return Err(format!("git ls-files: {}", String::from_utf8_lossy(&listing.stderr)));
         }
         let names = String::from_utf8_lossy(&listing.stdout);
-        let read = |name: &str| std::fs::read_to_string(root.join(name)).ok().map(|text| (name.to_owned(), text));
-        Ok(Tree { files: names.split('\0').filter(|name| !name.is_empty()).filter_map(read).collect() })
+        let mut tree = Tree { files: BTreeMap::new(), others: Vec::new() };
+        for name in names.split('\0').filter(|name| root.join(name).is_file()) {
+            match std::fs::read_to_string(root.join(name)) {
+                Ok(text) => drop(tree.files.insert(name.to_owned(), text)),
+                Err(_) => tree.others.push(name.to_owned()),
+            }
+        }
+        Ok(tree)
     }
 
     /// Every file.
@@ -47,7 +55,7 @@ impl Tree {
     /// Whether `path` is a file, or a directory with a file in it.
     pub fn contains(&self, path: &str) -> bool {
         let directory = format!("{}/", path.trim_end_matches('/'));
-        self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&directory))
+        self.files.keys().chain(&self.others).any(|file| file == path || file.starts_with(&directory))
     }
 
     /// Directories that hold a Cargo package, such as `clock/units`.
@@ -61,7 +69,8 @@ impl Tree {
 #[cfg(test)]
 impl<const N: usize> From<[(&str, &str); N]> for Tree {
     fn from(files: [(&str, &str); N]) -> Tree {
-        Tree { files: files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect() }
+        let files = files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
+        Tree { files, others: Vec::new() }
     }
 }
 

@@ -1,48 +1,62 @@
-//! `ffclock feed`: gives the published time to another clock daemon on this host.
+//! `ffclock feed`: gives the published time to other programs on this host, in the forms that they read.
 //!
-//! It is a reader of the page like any other: nothing flows back into the clock, whatever the other daemon does with
-//! the system clock. Samples go to chronyd's SOCK reference clock (chrony.conf(5), `refclock SOCK`): one datagram each,
-//! with the system's time and how far it is behind. A socket that is full or gone costs the sample and nothing else.
+//! It is a reader of the page like any other: nothing flows back into the clock, whatever other programs do with the
+//! system clock. A receiver that takes nothing costs its own samples and nothing else.
+
+mod chrony;
+mod clockbound;
+mod ntp_shm;
 
 use crate::failure::Failure;
 use crate::{Global, page, std_duration, waiting_time};
-use ffclock_client::Clock;
-use ffclock_units::{Bound, Moment, Span, Status, Utc};
-use std::io;
-use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
+use clap::ArgGroup;
+use ffclock_client::{Clock, Stamp};
+use ffclock_sys::mono_now;
+use ffclock_units::{Bound, Moment, Mono, Rate, Reading, Span, Status, Utc};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 /// Options of `ffclock feed`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(group = ArgGroup::new("to").args(["chrony", "shm", "clockbound"]).required(true).multiple(true),
+after_help = "Examples:
   $ ffclock feed --chrony /run/chrony/ffclock.sock
+  $ ffclock feed --shm 2
+  $ ffclock feed --clockbound
 
-with `refclock SOCK /run/chrony/ffclock.sock refid FFCK poll 0` in chrony.conf. chronyd makes the
-socket when it starts. Samples are left out while the clock is unsynchronised or its bound is above
---bound; chronyd then falls back on its other sources.
+with `refclock SOCK /run/chrony/ffclock.sock refid FFCK poll 0` in chrony.conf, or with
+`refclock shm unit 2 refid FFCK` in ntp.conf. chronyd makes its socket when it starts. Samples are
+left out while the clock is unsynchronised or its bound is above --bound; the other daemon then
+falls back on its other sources. With --clockbound, programs that link ClockBound's client of
+version 2 or 3 find the segments of its daemon, which must not run beside it; while the clock is
+unsynchronised they get the status unknown.
 
-Exit code: 1 when no sample was taken; without --count it goes on until it is ended.")]
+Exit code: 1 when one of the receivers took no sample; without --count it goes on until it is ended.")]
 pub(crate) struct Args {
     /// The socket of chronyd's SOCK reference clock
     #[arg(long, value_name = "SOCKET")]
-    chrony: PathBuf,
+    chrony: Option<PathBuf>,
+    /// The unit of ntpd's shared memory (driver 28), which chronyd reads as well
+    #[arg(long, value_name = "UNIT")]
+    shm: Option<u16>,
+    /// The directory of ClockBound's segments
+    #[arg(long, value_name = "DIRECTORY", num_args = 0..=1, default_missing_value = "/var/run/clockbound")]
+    clockbound: Option<PathBuf>,
     /// Time between two samples
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = waiting_time)]
     interval: Span,
-    /// No sample while the bound is above this
+    /// No sample for --chrony and --shm while the bound is above this
     #[arg(long, value_name = "SPAN", default_value = "100 ms")]
     bound: Bound,
+    /// How fast another program may slew the system clock, which ClockBound's clients of version 2 read
+    #[arg(long, value_name = "RATE", default_value = "500 ppm")]
+    slew: Rate,
     /// End after this number of samples
     #[arg(long, value_name = "NUMBER")]
     count: Option<u64>,
 }
 
-/// The mark at the end of a sample (chrony, refclock_sock.c).
-const MAGIC: i32 = 0x534f_434b;
-/// A datagram of chronyd on a 64-bit system.
-const SAMPLE_BYTES: usize = 40;
 /// How often the two clocks are compared for one sample; the closest comparison counts.
 const TRIES: usize = 5;
 
@@ -52,107 +66,146 @@ struct FeedSample {
     system: Duration,
     /// The published time minus it.
     behind: Span,
+    /// From a look at the published clock before the system clock to one after it: `behind` is half of it off at most.
+    width: Span,
+    /// A moment before all of this.
+    begin: Moment<Mono>,
+    /// The look after it, and what it showed.
+    after: (Stamp, Reading),
 }
 
-/// Sends samples until it is ended.
+/// One who is given samples.
+trait Feed {
+    /// Gives a sample.
+    ///
+    /// # Errors
+    /// It was not taken, or is not good enough to be given.
+    fn give(&mut self, clock: &Clock, sample: &FeedSample) -> Result<(), Failure>;
+    /// There is no time to give.
+    fn withhold(&mut self) {}
+}
+
+/// A receiver, and how it went so far.
+struct Receiver {
+    feed: Box<dyn Feed>,
+    taken: u64,
+    trouble: Option<String>,
+}
+
+/// Gives samples until it is ended.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let socket = UnixDatagram::unbound()?;
-    socket.set_nonblocking(true)?;
-    let (mut sent, mut trouble) = (0_u64, None);
+    let mut receivers = receivers(args)?;
     let mut number = 0;
     loop {
         number += 1;
         // Opened again each time: the daemon may restart, and remake its page.
-        let outcome = page::open(global)
-            .and_then(|clock| sample(&clock, args.bound))
-            .and_then(|sample| give(&socket, &args.chrony, &sample));
-        sent += u64::from(outcome.is_ok());
-        let message = outcome.err().map(|failure| failure.message);
-        // Only what changes is said.
-        if let Some(message) = message.as_ref().filter(|message| trouble.as_ref() != Some(*message)) {
-            eprintln!("ffclock: no sample: {message}");
+        let compared = page::open(global).and_then(|clock| compare(&clock).map(|sample| (clock, sample)));
+        for receiver in &mut receivers {
+            receiver.take(&compared);
         }
-        trouble = message;
         if args.count.is_some_and(|count| number >= count) {
-            let nothing = || Failure::from(trouble.clone().unwrap_or_default());
-            return if sent > 0 { Ok(()) } else { Err(Failure { message: String::new(), ..nothing() }) };
+            let all_took = receivers.iter().all(|receiver| receiver.taken > 0);
+            return if all_took { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) };
         }
         thread::sleep(std_duration(args.interval));
     }
 }
 
+fn receivers(args: &Args) -> Result<Vec<Receiver>, Failure> {
+    let mut feeds: Vec<Box<dyn Feed>> = Vec::new();
+    if let Some(path) = &args.chrony {
+        feeds.push(Box::new(chrony::SockFeed::new(path, args.bound)?));
+    }
+    if let Some(unit) = args.shm {
+        feeds.push(Box::new(ntp_shm::ShmFeed::attach(unit, args.bound)?));
+    }
+    if let Some(directory) = &args.clockbound {
+        feeds.push(Box::new(clockbound::SegmentFeed::create(directory, args.slew)?));
+    }
+    Ok(feeds.into_iter().map(|feed| Receiver { feed, taken: 0, trouble: None }).collect())
+}
+
+impl Receiver {
+    /// Gives it what there is, and says on standard error what is wrong where that is new.
+    fn take(&mut self, compared: &Result<(Clock, FeedSample), Failure>) {
+        let outcome = match compared {
+            Ok((clock, sample)) => self.feed.give(clock, sample),
+            Err(failure) => Err(failure.clone()),
+        };
+        if compared.is_err() {
+            self.feed.withhold();
+        }
+        self.taken += u64::from(outcome.is_ok());
+        let message = outcome.err().map(|failure| failure.message);
+        if let Some(message) = message.as_ref().filter(|message| self.trouble.as_ref() != Some(*message)) {
+            eprintln!("ffclock: no sample: {message}");
+        }
+        self.trouble = message;
+    }
+}
+
 /// Compares the clocks: the published time before and after a look at the system clock, as close together as they come.
-fn sample(clock: &Clock, limit: Bound) -> Result<FeedSample, Failure> {
-    let (width, sample) = (0..TRIES)
-        .map(|_| {
-            let before = clock.stamp();
-            let system = SystemTime::now();
-            let after = clock.stamp();
-            let (before, after) = (page::read_at(clock, before)?.reading, page::read_at(clock, after)?.reading);
-            if before.status == Status::Unsynchronised {
-                return Err(Failure::unsynchronised("the clock is unsynchronised"));
-            }
-            if before.bound > limit {
-                return Err(Failure::from(format!("the bound is above {limit}")));
-            }
-            let system =
-                system.duration_since(SystemTime::UNIX_EPOCH).map_err(|error| Failure::from(error.to_string()))?;
-            let published = before.time.midpoint(after.time);
-            let behind = published - Moment::<Utc>::from_origin(Span::from_nanos(system.as_nanos() as i128));
-            Ok((after.time - before.time, FeedSample { system, behind }))
-        })
-        .collect::<Result<Vec<_>, Failure>>()?
-        .into_iter()
-        .min_by_key(|(width, _)| *width)
-        .ok_or("no comparison was made")?;
-    debug_assert!(!width.is_negative(), "a counter does not run backwards");
-    Ok(sample)
+fn compare(clock: &Clock) -> Result<FeedSample, Failure> {
+    let begin = mono_now();
+    let samples: Result<Vec<FeedSample>, Failure> = (0..TRIES).map(|_| compare_once(clock, begin)).collect();
+    let closest = samples?.into_iter().min_by_key(|sample| sample.width).ok_or("no comparison was made")?;
+    debug_assert!(!closest.width.is_negative(), "a counter does not run backwards");
+    Ok(closest)
+}
+
+fn compare_once(clock: &Clock, begin: Moment<Mono>) -> Result<FeedSample, Failure> {
+    let before = clock.stamp();
+    let system = SystemTime::now();
+    let stamp = clock.stamp();
+    let (before, after) = (page::read_at(clock, before)?.reading, page::read_at(clock, stamp)?.reading);
+    if before.status == Status::Unsynchronised {
+        return Err(Failure::unsynchronised("the clock is unsynchronised"));
+    }
+    let system = system.duration_since(SystemTime::UNIX_EPOCH).map_err(|error| Failure::from(error.to_string()))?;
+    let behind = before.time.midpoint(after.time)
+        - Moment::<Utc>::from_origin(Span::from_nanos(system.as_nanos().cast_signed()));
+    Ok(FeedSample { system, behind, width: after.time - before.time, begin, after: (stamp, after) })
 }
 
 impl FeedSample {
-    /// `struct sock_sample` of chrony: the system's time (seconds, microseconds), the offset of the true time from it
-    /// in s, no pulse, no leap second (chronyd knows them from its table), padding, the mark. The offset is that of the
-    /// same moment, so the nanoseconds that are cut off the system's time are not missing in it.
-    fn datagram(&self) -> [u8; SAMPLE_BYTES] {
-        let mut bytes = [0; SAMPLE_BYTES];
-        let offset = self.behind.as_seconds();
-        bytes[..8].copy_from_slice(&self.system.as_secs().to_ne_bytes());
-        bytes[8..16].copy_from_slice(&u64::from(self.system.subsec_micros()).to_ne_bytes());
-        bytes[16..24].copy_from_slice(&offset.to_ne_bytes());
-        bytes[36..].copy_from_slice(&MAGIC.to_ne_bytes());
-        bytes
+    /// # Errors
+    /// The bound is above `limit`.
+    fn within(&self, limit: Bound) -> Result<(), Failure> {
+        let (_, after) = &self.after;
+        if after.bound > limit { Err(Failure::from(format!("the bound is above {limit}"))) } else { Ok(()) }
+    }
+
+    /// The published time at the look at the system clock.
+    fn published(&self) -> Moment<Utc> {
+        Moment::from_origin(Span::from_nanos(self.system.as_nanos().cast_signed()) + self.behind)
     }
 }
 
-fn give(socket: &UnixDatagram, path: &Path, sample: &FeedSample) -> Result<(), Failure> {
-    let sent = socket.send_to(&sample.datagram(), path);
-    sent.map(|_| ()).map_err(|error| Failure::from(format!("{}: {}", path.display(), explained(&error))))
+/// Whole seconds since the origin and the nanoseconds after them, rounded down.
+fn seconds_and_nanos<S>(moment: Moment<S>) -> (i64, u32) {
+    const SECOND: i128 = 1_000_000_000;
+    let nanos = moment.since_origin().as_nanos();
+    let seconds = i64::try_from(nanos.div_euclid(SECOND)).unwrap_or(i64::MAX);
+    (seconds, u32::try_from(nanos.rem_euclid(SECOND)).unwrap_or_default())
 }
 
-fn explained(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            "nothing listens there: is chronyd running, with this `refclock SOCK`?".to_owned()
-        }
-        io::ErrorKind::WouldBlock => "chronyd takes no samples: it is stopped or stuck".to_owned(),
-        io::ErrorKind::PermissionDenied => "this user may not send there: run as the user of chronyd".to_owned(),
-        _ => error.to_string(),
-    }
+/// Two halves of a word as C lays them out, one after the other.
+fn halves(first: i32, second: i32) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&first.to_ne_bytes());
+    bytes[4..].copy_from_slice(&second.to_ne_bytes());
+    u64::from_ne_bytes(bytes)
 }
 
+/// A sample of a clock that shows the system's time plus `behind`.
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sample_is_laid_out_as_chrony_has_it() {
-        let sample = FeedSample { system: Duration::new(7, 123_456_789), behind: Span::from_millis(-2) };
-        let bytes = sample.datagram();
-        assert_eq!(bytes[..8], 7_u64.to_ne_bytes());
-        assert_eq!(bytes[8..16], 123_456_u64.to_ne_bytes());
-        let offset = f64::from_ne_bytes(bytes[16..24].try_into().unwrap());
-        assert!((offset + 0.002).abs() < 1e-15, "{offset}");
-        assert_eq!(bytes[36..], 0x534f_434b_i32.to_ne_bytes());
-        assert_eq!(bytes[24..36], [0; 12]);
-    }
+fn example(system: Duration, behind: Span) -> FeedSample {
+    use ffclock_units::{Counter, CounterEpoch, StandardUncertainty};
+    let time = Moment::from_origin(Span::from_nanos(system.as_nanos().cast_signed()) + behind);
+    let bound = Bound::of(Span::from_micros(50));
+    let uncertainty = StandardUncertainty::of(Span::from_micros(2));
+    let reading = Reading { time, bound, uncertainty, status: Status::Synchronised };
+    let stamp = Stamp::from_parts(Counter::from_raw(1), CounterEpoch::from_raw(1));
+    let begin = Moment::from_origin(Span::from_secs(100));
+    FeedSample { system, behind, width: Span::from_nanos(100), begin, after: (stamp, reading) }
 }

@@ -106,28 +106,42 @@ fn system_time(time: &mut libc::timespec) {
 struct Bench {
     path: PathBuf,
     clock: Clock,
+    /// The same clock, which also looks at a VMClock in each reading.
+    watching: Clock,
 }
 
 impl Bench {
     fn new() -> Self {
         let path = std::env::temp_dir().join(format!("ffclock-bench-{}/page", std::process::id()));
-        write_page(&path, |writer| writer.publish(&publication()));
+        write_page(&path, |writer| {
+            writer.show_machine(Some(1));
+            writer.publish(&publication());
+        });
         keep_a_day(&path);
-        let clock = Clock::open_at(&path).expect("the page just made");
-        Bench { path, clock }
+        let open = || Clock::open_at(&path).expect("the page just made");
+        let machine = path.with_file_name("vmclock");
+        std::fs::write(&machine, vm_clock(1)).expect("a file in the directory for temporary files");
+        let watching = open().watching(&machine).expect("the file just made");
+        assert!(watching.watches_machine() && watching.now().is_ok());
+        // Without a VMClock of this machine, which would be watched as well.
+        let clock = open();
+        assert!(!clock.watches_machine(), "this machine has a VMClock of its own: there is nothing to compare with");
+        Bench { path, clock, watching }
     }
 
     fn reading(&self) {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let [system, fenced, now, unordered] = medians([
+        let [system, fenced, now, watched, unordered] = medians([
             &mut || block(|| system_time(&mut time)),
             &mut || block(|| read_ordered(CounterId::CPU)),
             &mut || block(|| self.clock.now()),
+            &mut || block(|| self.watching.now()),
             &mut || block(|| self.clock.now_unordered()),
         ]);
         let system = ("clock_gettime(CLOCK_REALTIME)", system);
         report("fenced counter read", (fenced, "ns"), system, Goal::None);
         report("now", (now, "ns"), system, Goal::Ratio(0.8));
+        report("now, the VMClock being watched", (watched, "ns"), ("now", now), Goal::Value(now + 3.0));
         report("now_unordered", (unordered, "ns"), system, Goal::Ratio(0.8));
     }
 
@@ -252,6 +266,14 @@ impl Drop for Bench {
 fn write_page<T>(path: &std::path::Path, work: impl FnOnce(&mut Writer<SharedPage>) -> T) -> T {
     let page = SharedPage::create(path).expect("a page in the directory for temporary files");
     work(&mut Writer::open(page, None))
+}
+
+/// A VMClock with this disruption marker (UAPI `linux/vmclock-abi.h`).
+fn vm_clock(marker: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 4096];
+    bytes[..12].copy_from_slice(b"VCLK\x70\0\0\0\x01\0\xff\0");
+    bytes[16..24].copy_from_slice(&marker.to_le_bytes());
+    bytes
 }
 
 /// A history of a day of polls of 16 s.

@@ -202,6 +202,21 @@ struct ffclock_interval {
   enum ffclock_way way;
 };
 
+/**
+ * From the earliest to the latest moment that a time can mean, in TAI, which has no leap seconds: in ns since
+ * 1970-01-01 00:00:00 TAI, rounded outwards. It can be sent to another host, whose clock is compared with it.
+ */
+struct ffclock_range {
+  /**
+   * INT64_MIN where the clock is unsynchronised.
+   */
+  int64_t earliest_ns;
+  /**
+   * INT64_MAX where the clock is unsynchronised.
+   */
+  int64_t latest_ns;
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -312,6 +327,38 @@ enum ffclock_error ffclock_wait_until(const struct ffclock *clock,
                                       uint64_t bound_ns,
                                       uint64_t timeout_ns,
                                       struct ffclock_reading *reading);
+
+/**
+ * The range in which the true time of a stamp lies, as ffclock_at() converts it.
+ *
+ * # Safety
+ * `clock` is null or open; `stamp` is null or points to a stamp; `range` is null or points to a place for a range.
+ */
+enum ffclock_error ffclock_range_at(const struct ffclock *clock,
+                                    const struct ffclock_stamp *stamp,
+                                    struct ffclock_range *range);
+
+/**
+ * Whether the first event was before the second, whatever the errors within the bounds of both, on two hosts as well:
+ * 1, else 0. It is 0 where the ranges touch, and where a pointer is null.
+ *
+ * # Safety
+ * `first` and `second` are null or point to ranges.
+ */
+int ffclock_certainly_before(const struct ffclock_range *first, const struct ffclock_range *second);
+
+/**
+ * Waits until the moment `tai_ns` has certainly passed, for `timeout_ns` at most; then gives the present range, which
+ * lies after it, or FFCLOCK_ERROR_TIMEOUT and no range. With the `latest_ns` of an event it is the commit wait of
+ * databases: afterwards every clock whose bound holds shows a later time than that. It takes about twice the bound.
+ *
+ * # Safety
+ * `clock` is null or open; `range` is null or points to a place for a range.
+ */
+enum ffclock_error ffclock_wait_certainly_after(const struct ffclock *clock,
+                                                int64_t tai_ns,
+                                                uint64_t timeout_ns,
+                                                struct ffclock_range *range);
 
 /**
  * The present status; unsynchronised also where there is no reading.

@@ -5,11 +5,13 @@
 //! the header states. No function unwinds: an `extern "C"` function that panicked would end the process, and none here
 //! has a reason to panic.
 
-use crate::{Clock, Interval, IntervalWay, OpenError, PageError, ReadError, Reading, Stamp, Status};
+use crate::{
+    Clock, Interval, IntervalWay, OpenError, PageError, ReadError, Reading, Stamp, Status, VotedTime, earliest, latest,
+};
 use core::ffi::{CStr, c_char, c_int};
 use core::time::Duration;
 use ffclock_sys::PageFileError;
-use ffclock_units::{Bound, Counter, CounterEpoch, Span};
+use ffclock_units::{Bound, Counter, CounterEpoch, Moment, Span, Tai};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -126,6 +128,16 @@ pub struct CInterval {
     status: StatusCode,
     /// How it was measured.
     way: WayCode,
+}
+
+/// From the earliest to the latest moment that a time can mean, in TAI, which has no leap seconds: in ns since
+/// 1970-01-01 00:00:00 TAI, rounded outwards. It can be sent to another host, whose clock is compared with it.
+#[repr(C)]
+pub struct CRange {
+    /// INT64_MIN where the clock is unsynchronised.
+    earliest_ns: i64,
+    /// INT64_MAX where the clock is unsynchronised.
+    latest_ns: i64,
 }
 
 /// Opens the clock whose page is at `path`; with a null pointer, the one named by the environment variable
@@ -294,6 +306,53 @@ pub unsafe extern "C" fn ffclock_wait_until(
     unsafe { answer(clock, reading, wait) }
 }
 
+/// The range in which the true time of a stamp lies, as ffclock_at() converts it.
+///
+/// # Safety
+/// `clock` is null or open; `stamp` is null or points to a stamp; `range` is null or points to a place for a range.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ffclock_range_at(clock: *const CClock, stamp: *const CStamp, range: *mut CRange) -> ErrorCode {
+    // SAFETY: the caller passes a stamp.
+    let stamp = unsafe { stamp.as_ref() };
+    // SAFETY: the caller passes an open clock and a place for the result.
+    unsafe { answer(clock, range, |clock| Ok(CRange::from(&clock.time_of(Stamp::try_from(stamp)?)?))) }
+}
+
+/// Whether the first event was before the second, whatever the errors within the bounds of both, on two hosts as well:
+/// 1, else 0. It is 0 where the ranges touch, and where a pointer is null.
+///
+/// # Safety
+/// `first` and `second` are null or point to ranges.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ffclock_certainly_before(first: *const CRange, second: *const CRange) -> c_int {
+    // SAFETY: the caller passes ranges.
+    let ranges = unsafe { first.as_ref().zip(second.as_ref()) };
+    ranges.is_some_and(|(first, second)| first.latest_ns < second.earliest_ns).into()
+}
+
+/// Waits until the moment `tai_ns` has certainly passed, for `timeout_ns` at most; then gives the present range, which
+/// lies after it, or FFCLOCK_ERROR_TIMEOUT and no range. With the `latest_ns` of an event it is the commit wait of
+/// databases: afterwards every clock whose bound holds shows a later time than that. It takes about twice the bound.
+///
+/// # Safety
+/// `clock` is null or open; `range` is null or points to a place for a range.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ffclock_wait_certainly_after(
+    clock: *const CClock,
+    tai_ns: i64,
+    timeout_ns: u64,
+    range: *mut CRange,
+) -> ErrorCode {
+    // A nanosecond more: the range is rounded outwards, and is to lie after the moment nevertheless.
+    let moment = Moment::<Tai>::from_origin(Span::from_nanos(i128::from(tai_ns) + 1));
+    let wait = |clock: &Clock| {
+        let passed = clock.wait_certainly_after(moment, Duration::from_nanos(timeout_ns));
+        passed.map(|time| CRange::from(&time)).map_err(|_| ErrorCode::Timeout)
+    };
+    // SAFETY: the caller passes an open clock and a place for the result.
+    unsafe { answer(clock, range, wait) }
+}
+
 /// The present status; unsynchronised also where there is no reading.
 ///
 /// # Safety
@@ -314,7 +373,7 @@ pub extern "C" fn ffclock_strerror(error: c_int) -> *const c_char {
         .as_ptr()
 }
 
-const TEXTS: [(ErrorCode, &CStr); 16] = [
+const TEXTS: [(ErrorCode, &CStr); 17] = [
     (ErrorCode::Ok, c"success"),
     (ErrorCode::NullPointer, c"a pointer that may not be null is"),
     (ErrorCode::Missing, c"there is no clock page: start ffclockd, or name its page in FFCLOCK_PAGE"),
@@ -333,6 +392,10 @@ const TEXTS: [(ErrorCode, &CStr); 16] = [
     (
         ErrorCode::CounterUnreadable,
         c"/dev/ffcounter cannot be read: load the module, or join the group that owns the device (docs/kernel.md)",
+    ),
+    (
+        ErrorCode::Disrupted,
+        c"the virtual machine was restored, migrated or copied, and ffclockd has not yet noticed: wait",
     ),
 ];
 
@@ -383,6 +446,25 @@ impl From<Reading> for CReading {
             uncertainty_ns: nanos_with_rounding(reading.uncertainty.as_nanos_up()),
         }
     }
+}
+
+impl From<&VotedTime> for CRange {
+    fn from(time: &VotedTime) -> Self {
+        if time.reading.status == Status::Unsynchronised {
+            return CRange { earliest_ns: i64::MIN, latest_ns: i64::MAX };
+        }
+        let nanos = |units: i128| units.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        CRange {
+            earliest_ns: nanos(floor_nanos(earliest(time).since_origin())),
+            latest_ns: nanos(-floor_nanos(-latest(time).since_origin())),
+        }
+    }
+}
+
+/// Whole nanoseconds, rounded down.
+fn floor_nanos(span: Span) -> i128 {
+    let nearest = span.as_nanos();
+    if Span::from_nanos(nearest) > span { nearest - 1 } else { nearest }
 }
 
 impl From<Interval> for CInterval {

@@ -170,6 +170,12 @@ impl Clock {
         self.machine.is_some() && self.reader().machine().is_some()
     }
 
+    /// The disruption marker of the virtual machine that the publications rest on; `None` where the daemon watches no
+    /// VMClock.
+    pub fn machine_marker(&self) -> Option<u64> {
+        self.reader().machine()
+    }
+
     /// The present time as [`now`](Self::now) gives it, but for the bound: this one holds although a minority of the
     /// servers is false in whatever way, as many as [`Snapshot::vote`] says are tolerated.
     ///

@@ -30,12 +30,14 @@
 #![deny(missing_docs)]
 
 mod c_api;
+mod civil;
 mod clock;
 mod machine;
 mod open;
 mod order;
 mod stamp;
 
+pub use civil::CivilTime;
 pub use clock::{Clock, WaitError};
 pub use ffclock_page::{Interval, IntervalWay, PageError, ReadError, Snapshot, VotedTime};
 pub use ffclock_units::{Bound, Reading, StandardUncertainty, Status};

@@ -43,6 +43,11 @@ impl Calibrator {
             StampChoice::Kernel => {
                 Ok(StampShifts { user: shift(Taken::User).unwrap_or_default(), kernel: shift(Taken::Kernel)? })
             }
+            // Those of the card need none, and those of the kernel stand in for them.
+            StampChoice::Hardware => Ok(StampShifts {
+                user: shift(Taken::User).unwrap_or_default(),
+                kernel: shift(Taken::Kernel).unwrap_or_default(),
+            }),
             StampChoice::User => Ok(StampShifts { user: shift(Taken::User)?, kernel: StampShift::default() }),
         }
     }

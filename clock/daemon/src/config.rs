@@ -11,6 +11,7 @@ mod places;
 mod polls;
 mod protection;
 mod reader;
+mod reference;
 mod values;
 mod vote;
 
@@ -20,9 +21,10 @@ pub use lookup::{AddressFamily, LookUpConfig, PoolConfig, PoolVotes};
 pub use places::{NoPlace, Surroundings};
 pub use polls::{KeptNoise, PollConfig};
 pub use protection::{KeyChoice, NtsBootstrap, ProtectionConfig, Requirement, ServerProtection};
+pub use reference::{EdgeChoice, ReferenceConfig, ReferenceInput, ScaleChoice};
 pub use values::{
-    CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
-    Unrecognised,
+    CounterChoice, DeviceStamps, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice,
+    Switchable, Unrecognised,
 };
 pub use vote::{PublishedBound, Quorum, ServerVote, Tolerance, VoteConfig};
 
@@ -41,8 +43,13 @@ ffclock_units::options! {
         counter: CounterChoice = CounterChoice(ffclock_counter::Choice::Auto);
         /// Where packets are stamped: in user space, by the kernel through the socket, or, in addition to that, by the
         /// raw counter at the boundary to the driver. `trace` uses the kernel's tracepoints and needs tracefs; `module`
-        /// needs the kernel module ffcounter.
+        /// needs the kernel module ffcounter. `hardware` adds the stamps of the network card by its own clock, which is
+        /// never set or steered; it needs the right to read /dev/ptpN.
         stamps: StampChoice = StampChoice::Kernel;
+        /// What may be done to the network devices for `stamps = "hardware"`: with `leave`, a card is used whose stamps
+        /// are on; with `switch-on`, they are switched on where they are off, for all programs, and stay so. That needs
+        /// the capability CAP_NET_ADMIN.
+        device_stamps: DeviceStamps = DeviceStamps::Leave;
         /// This host's own delays: with `calibrated`, those that `ffclock-lab probe calibrate` measured are taken off
         /// the stamps.
         asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
@@ -69,7 +76,7 @@ ffclock_units::options! {
         /// established while it was clearly never set; with `"quorum"` the published clock, once servers without NTS
         /// make a quorum.
         nts_bootstrap: NtsBootstrap = NtsBootstrap::Refuse;
-        /// Where to serve metrics (OpenMetrics text over HTTP). Only loopback addresses are accepted.
+        /// Where to serve metrics (OpenMetrics text over HTTP) and the live page. Only loopback addresses are accepted.
         metrics: Switchable<LoopbackAddress> = Switchable::Off;
         /// The VMClock of the virtual machine that this host is: it shows that the machine was restored from a
         /// snapshot, migrated or copied. Programs that read the page look at it as well. Where there is none, only a
@@ -125,6 +132,8 @@ pub struct ServerConfig {
     pub pool: PoolConfig,
     /// Its number in the pool, from 1; `None` outside of pools.
     pub slot: Option<u32>,
+    /// What it is, if it is no server but a reference at this host.
+    pub reference: Option<ReferenceConfig>,
     /// How its addresses are found.
     pub look_up: LookUpConfig,
     /// What protects the conversation with it.
@@ -148,7 +157,7 @@ pub struct Config {
     pub vote: VoteConfig,
     /// What polls are chosen for.
     pub polls: PollConfig,
-    /// The servers, in the order in which they stand in the file.
+    /// The servers in the order in which they stand in the file, and after them the references, which count as such.
     pub servers: Vec<ServerConfig>,
 }
 
@@ -199,13 +208,15 @@ impl Config {
         let config = reader.config(servers);
         if let Some(config) = &config {
             reader.report(check::obstacles(&config.daemon));
+            reader.report_references(config);
         }
         reader.end(config)
     }
 }
 
 /// Shows every option with the section it belongs to: "" for the top, "source" and "estimator" for defaults of all
-/// servers and keys of a `[[server]]`, "server" for keys of a `[[server]]` alone.
+/// servers and keys of a `[[server]]`, "server" for keys of a `[[server]]` alone, "reference" for those of a
+/// `[[reference]]` alone.
 pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     DaemonConfig::describe(&mut |doc| visit("", doc));
     VoteConfig::describe(&mut |doc| visit("", doc));
@@ -214,6 +225,7 @@ pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     ServerAddress::describe(&mut |doc| visit("server", doc));
     ServerProtection::describe(&mut |doc| visit("server", doc));
     ServerVote::describe(&mut |doc| visit("server", doc));
+    ReferenceConfig::describe(&mut |doc| visit("reference", doc));
     LookUpConfig::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));
     // After `poll`, which is the one that is meant by a word that resembles both.

@@ -1,6 +1,7 @@
-//! The two views of a running daemon: a control socket with JSON lines, and metrics over HTTP on a loopback address.
+//! The views of a running daemon: a control socket with JSON lines, and over HTTP on a loopback address its metrics
+//! and a page that shows its state as it changes.
 //!
-//! Both are readers: they get a report and can change nothing in the rooms that keep time. Anyone may ask for the
+//! All are readers: they get a report and can change nothing in the rooms that keep time. Anyone may ask for the
 //! status; a reload is for root and for the daemon's own user. The sockets and their connections are
 //! `ffclock_service`'s.
 
@@ -10,6 +11,9 @@ use ffclock_control::protocol::{Answer, Request, StatusReport, parse_request};
 use ffclock_service::Rights;
 
 pub(crate) use metrics::exposition;
+
+/// The page that shows the state in a browser. It holds all it needs, and asks for nothing but the state.
+pub(crate) const LIVE_PAGE: &str = include_str!("control/live.html");
 
 /// What a service needs from the daemon.
 pub(crate) trait Reporter {
@@ -35,7 +39,17 @@ pub(crate) fn answer_line(line: &[u8], rights: Rights, daemon: &mut dyn Reporter
         },
         Err(message) => Answer::Error { message },
     };
-    let mut text = serde_json::to_string(&answer)
+    written(&answer)
+}
+
+/// The state, as the control socket gives it.
+pub(crate) fn state(daemon: &dyn Reporter) -> String {
+    written(&Answer::Status(Box::new(daemon.status())))
+}
+
+/// An answer as one line of JSON.
+fn written(answer: &Answer) -> String {
+    let mut text = serde_json::to_string(answer)
         .unwrap_or_else(|error| format!("{{\"answer\":\"error\",\"message\":\"no JSON form: {error}\"}}"));
     text.push('\n');
     text

@@ -236,4 +236,12 @@ impl Answering for Keeper<'_> {
     fn metrics(&mut self) -> String {
         control::exposition(&control::Reporter::status(self))
     }
+
+    fn page(&self) -> Option<&'static str> {
+        Some(control::LIVE_PAGE)
+    }
+
+    fn state(&mut self) -> Option<String> {
+        Some(control::state(self))
+    }
 }

@@ -150,6 +150,7 @@ impl<'a> Keeper<'a> {
             next_page: now,
             next_history: now,
             context: Context {
+                published: None,
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
                 journal: Journal::new(now),
@@ -172,7 +173,9 @@ impl<'a> Keeper<'a> {
         }
         keeper.begin_common_clock();
         keeper.arrange_polls();
-        keeper.renew_stamper();
+        if keeper.config.stamps.is_at_driver() {
+            keeper.renew_stamper();
+        }
         Ok(keeper)
     }
 
@@ -263,6 +266,7 @@ impl<'a> Keeper<'a> {
     fn take_in(&mut self, server: usize) -> bool {
         let Some(peer) = self.peers.get_mut(server) else { return false };
         peer.receive(&mut self.context);
+        self.log_card_changes();
         self.watch_counter();
         self.peers.get_mut(server).is_some_and(|peer| peer.digest(server, &mut self.context))
     }
@@ -286,6 +290,7 @@ impl<'a> Keeper<'a> {
         let kind = self.host_counter.kind();
         let past = self.host_counter.begin_epoch(broken);
         self.published = None;
+        self.context.published = None;
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // Mappings of the old stamper belong to counter readings before the break.
         self.renew_stamper();
@@ -324,6 +329,7 @@ impl<'a> Keeper<'a> {
             nominal: self.host_counter.nominal.period,
             epoch: self.host_counter.epoch,
             stamps: self.config.stamps,
+            device_stamps: self.config.device_stamps,
             leaps: self.leaps,
         }
     }
@@ -459,6 +465,7 @@ impl<'a> Keeper<'a> {
         if let Some(history) = &mut self.history {
             history.keep(&publication);
         }
+        self.context.published = Some(estimate);
         self.writer.publish_voted(&publication, &voted);
         (self.published, self.strict) = (Some(publication), voted.strict);
     }
@@ -540,7 +547,10 @@ fn start_recording(
     std::fs::create_dir_all(directory)?;
     let created = ffclock_sys::system_utc_now();
     let slot = server.slot.map(|slot| format!("-{slot}")).unwrap_or_default();
-    let name = format!("{}-{}{slot}", server.address.address, server.address.port).replace([':', '%'], "_");
+    let name = match &server.reference {
+        Some(_) => server.name().replace(['/', ':'], "-"),
+        None => format!("{}-{}{slot}", server.address.address, server.address.port).replace([':', '%'], "_"),
+    };
     let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
     let metadata = vec![
         ("server.0".to_owned(), name),

@@ -6,10 +6,12 @@
 mod guard;
 mod link;
 mod outcome_log;
+mod reference;
 mod report;
+mod stamping;
 
 use crate::calibrator::Calibrator;
-use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
+use crate::config::{DeviceStamps, EstimatorConfig, ServerConfig, StampChoice};
 use crate::establish::{Established, Establisher, EstablishmentOrder};
 use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
@@ -17,7 +19,7 @@ use crate::resolve::{Resolver, literal};
 use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, Outcome, ProvenInterval, RateMemory, Verdict};
 use ffclock_nts::mac::SymmetricKey;
 use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
-use ffclock_sys::{SocketEvent, StampQuality, Stamper};
+use ffclock_sys::{BestStamp, SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{
     Counter, CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server,
@@ -26,11 +28,14 @@ use ffclock_units::{
 use guard::{OpenedDatagram, PacketGuard};
 use link::{BUFFER_BYTES, Link};
 use outcome_log::Reported;
+use reference::{Note, Reference};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
+    /// The published clock, which gives pulses the numbers of their seconds.
+    pub(crate) published: Option<Estimate>,
     /// Stamps the packets of all servers.
     pub(crate) stamper: Stamper,
     /// Knows the host's own delays, if they were measured.
@@ -51,6 +56,7 @@ pub(crate) struct Environment {
     pub(crate) nominal: Period,
     pub(crate) epoch: CounterEpoch,
     pub(crate) stamps: StampChoice,
+    pub(crate) device_stamps: DeviceStamps,
     pub(crate) leaps: LeapTable,
 }
 
@@ -99,6 +105,8 @@ pub(crate) struct Peer {
     config: ServerConfig,
     environment: Environment,
     source: Source,
+    /// What it is, if it is no server.
+    reference: Option<Box<Reference>>,
     guard: PacketGuard,
     estimator: Chosen,
     basis: Basis,
@@ -142,6 +150,7 @@ impl Peer {
         Peer {
             name: config.name(),
             source,
+            reference: Reference::of(&config, (environment.nominal, environment.leaps), now),
             guard: if config.protection.nts { PacketGuard::Nts(Box::default()) } else { PacketGuard::Plain },
             estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
@@ -177,44 +186,62 @@ impl Peer {
 
     /// The descriptor to wait for, once there is an address.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.link.as_ref().map(Link::descriptor)
+        match &self.reference {
+            Some(reference) => reference.descriptor(),
+            None => self.link.as_ref().map(Link::descriptor),
+        }
     }
 
     /// The time of the next action even if no packet comes.
     pub(crate) fn next_timeout(&self) -> Option<Moment<Mono>> {
-        if self.link.is_some() { Some(self.source.poll_timeout()) } else { self.next_look_up }
+        match &self.reference {
+            Some(reference) => Some(reference.next()),
+            None if self.link.is_some() => Some(self.source.poll_timeout()),
+            None => self.next_look_up,
+        }
     }
 
     /// Whether a request is due, or a reply overdue.
     pub(crate) fn is_due(&self, now: Moment<Mono>) -> bool {
-        self.link.is_some() && self.source.poll_timeout() <= now
+        match &self.reference {
+            Some(reference) => reference.next() <= now,
+            None => self.link.is_some() && self.source.poll_timeout() <= now,
+        }
     }
 
     /// Takes over what the socket has: sent stamps, replies, errors. Nothing is computed from it before
     /// [`Peer::digest`].
     pub(crate) fn receive(&mut self, context: &mut Context) {
+        if let Some(reference) = &mut self.reference {
+            return reference.collect(context);
+        }
         let mut buffer = [0; BUFFER_BYTES];
-        let mut has_come = false;
+        let (mut has_come, mut has_waited) = (false, false);
         for _ in 0..MOST_EVENTS {
             let Some(link) = &mut self.link else { return };
             match link.next_event(&mut buffer, &mut context.stamper) {
                 Ok(Some(SocketEvent::Transmitted(sent))) => {
                     let redeemed = link.redeem(&sent);
-                    self.pass_to_source(redeemed);
+                    self.pass_to_source(redeemed, context);
                 }
                 Ok(Some(SocketEvent::Received(received))) => {
                     has_come = true;
+                    self.note_shortfall(received.best.shortfall, context);
                     let bytes = buffer.get(..received.length).unwrap_or(&buffer);
                     self.take_packet(bytes, received.best.stamp, context);
                 }
                 Ok(Some(SocketEvent::Unreachable(error))) => {
                     self.log(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());
                 }
+                Ok(None) if has_come && !has_waited && link.awaits_hardware() => {
+                    has_waited = true;
+                    link.wait_for_hardware();
+                }
                 Ok(None) => {
                     // A stamp comes before the reply. Only an empty queue of stamps shows for certain that there is
                     // none.
-                    let redeemed = has_come.then(|| link.redeem_without_the_kernel()).flatten();
-                    self.pass_to_source(redeemed);
+                    let redeemed = has_come.then(|| link.redeem_without_the_rest()).flatten();
+                    self.pass_to_source(redeemed, context);
                     return;
                 }
                 Err(error) => {
@@ -268,6 +295,8 @@ impl Peer {
             }
         };
         self.next_look_up = Some(context.now + self.guard.begin_establishment());
+        // The establishment looks the name up, too.
+        self.looked_up = context.now;
         if let Err(error) = establisher.start(EstablishmentOrder::of(&self.name, &self.config, judged_at)) {
             self.log(context, Weight::Warning, "cannot establish keys", &error.to_string());
         }
@@ -289,15 +318,35 @@ impl Peer {
 
     /// Computes with the received packets. Returns whether the estimate changed.
     pub(crate) fn digest(&mut self, number: usize, context: &mut Context) -> bool {
-        let mut changed = false;
+        let mut changed = self.digest_reference(number, context);
         while let Some(event) = self.source.poll_event() {
             changed |= self.take_event(number, &event, context);
         }
         changed
     }
 
+    /// Computes with what the reference said.
+    fn digest_reference(&mut self, number: usize, context: &mut Context) -> bool {
+        let Some(reference) = &mut self.reference else { return false };
+        let (exchanges, notes) = (reference.take_exchanges(), reference.take_notes());
+        let mut changed = !exchanges.is_empty();
+        for Note { weight, kind, detail } in notes {
+            changed |= weight != Weight::Detail;
+            self.log(context, weight, kind, &detail);
+        }
+        for exchange in &exchanges {
+            self.request += 1;
+            self.take_exchange(number, (self.request, exchange), context);
+        }
+        changed
+    }
+
     /// Sends a request if one is due; gives up one that was not answered. Returns whether the estimate changed.
     pub(crate) fn ask(&mut self, number: usize, context: &mut Context) -> bool {
+        if self.reference.is_some() {
+            // It was read before this.
+            return false;
+        }
         match random_pair() {
             Ok([first, second]) => self.source.handle_timeout(context.now, Nonce::from_two_random(first, second)),
             Err(error) => {
@@ -340,7 +389,7 @@ impl Peer {
 
     /// Whether its name is looked up for it alone: not with its pool's, nor when keys are established.
     pub(crate) fn is_found_by_name(&self) -> bool {
-        self.config.pool().is_none() && !self.is_nts()
+        self.config.pool().is_none() && !self.is_nts() && self.reference.is_none()
     }
 
     /// Whether the server has an address in place of a name.
@@ -409,7 +458,7 @@ impl Peer {
 
     /// The time between two requests.
     pub(crate) fn poll_interval(&self) -> Span {
-        self.source.poll_interval()
+        self.reference.as_ref().map_or_else(|| self.source.poll_interval(), |reference| reference.poll())
     }
 
     /// Its place among the servers that are asked in turn.
@@ -417,9 +466,14 @@ impl Peer {
         self.source.set_place(place);
     }
 
+    /// Whether it answers, or gives time.
+    fn reachability(&self) -> Reachability {
+        self.reference.as_ref().map_or_else(|| self.source.reachability(), |reference| reference.standing())
+    }
+
     /// Whether it may still answer: it did not refuse.
     pub(crate) fn may_answer(&self) -> bool {
-        self.source.reachability() != Reachability::Denied
+        self.reachability() != Reachability::Denied
     }
 
     /// The reference that the server follows, by its last reply.
@@ -434,12 +488,12 @@ impl Peer {
 
     /// Whether it has stopped answering, or has never begun to.
     pub(crate) fn is_unreachable(&self) -> bool {
-        self.source.reachability() == Reachability::Unreachable
+        self.reachability() == Reachability::Unreachable
     }
 
     /// Whether it answers at present.
     pub(crate) fn answers(&self) -> bool {
-        self.source.reachability() == Reachability::Reachable
+        self.reachability() == Reachability::Reachable
     }
 
     /// Whether it has answered in this epoch of the counter.
@@ -456,6 +510,9 @@ impl Peer {
     pub(crate) fn set_leaps(&mut self, leaps: LeapTable) {
         self.environment.leaps = leaps;
         self.source.set_leaps(leaps);
+        if let Some(reference) = &mut self.reference {
+            reference.set_leaps(leaps);
+        }
     }
 
     /// The knowledge of the counter's rate that is worth storing.
@@ -470,6 +527,10 @@ impl Peer {
         let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
         self.replace_estimator(self.config.estimator.build(self.environment.nominal, memory));
         self.last = LastExchange::default();
+        if let Some(reference) = &mut self.reference {
+            let (nominal, leaps) = (self.environment.nominal, self.environment.leaps);
+            reference.begin_epoch((nominal, leaps), (beginning.pace, context.now));
+        }
         let pause = match beginning.pace {
             Pace::AtOnce => Span::ZERO,
             Pace::Poll => self.source.poll_interval(),
@@ -480,14 +541,17 @@ impl Peer {
         // use.
         if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.environment.stamps)) {
             self.link = Some(link);
-            self.calibrate(context);
         }
+        self.calibrate(context);
     }
 
     /// Takes over a changed configuration of the same server. Other options of the estimator make another estimator,
     /// with the next exchange: the old estimate serves until then, and the new one knows the counter's rate as well.
     pub(crate) fn reconfigure(&mut self, config: ServerConfig) {
         self.source.reconfigure(config.source.clone());
+        if let Some(reference) = &mut self.reference {
+            reference.reconfigure(config.source.poll);
+        }
         self.config = config;
     }
 
@@ -541,6 +605,7 @@ impl Peer {
 
     /// A new link may use another device.
     fn calibrate(&mut self, context: &mut Context) {
+        self.use_hardware(context);
         let Some(link) = &mut self.link else { return };
         match context.calibrator.shifts(link.local_address()) {
             Ok(shifts) => link.calibrate(shifts),
@@ -569,15 +634,16 @@ impl Peer {
                 }
             };
             match link.send((&datagram, transmit.ticket), &mut context.stamper) {
-                Ok(redeemed) => self.pass_to_source(redeemed),
+                Ok(redeemed) => self.pass_to_source(redeemed, context),
                 Err(error) => self.log(context, Weight::Warning, "cannot send", &error.to_string()),
             }
         }
     }
 
-    fn pass_to_source(&mut self, redeemed: Option<(ffclock_source::Ticket, Stamp)>) {
-        if let Some((ticket, stamp)) = redeemed {
-            self.source.handle_sent(ticket, stamp);
+    fn pass_to_source(&mut self, redeemed: Option<(ffclock_source::Ticket, BestStamp)>, context: &mut Context) {
+        if let Some((ticket, best)) = redeemed {
+            self.note_shortfall(best.shortfall, context);
+            self.source.handle_sent(ticket, best.stamp);
         }
     }
 
@@ -664,13 +730,6 @@ impl Peer {
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
         self.reported = Reported::default();
-    }
-
-    fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
-        if let Some(reason) = self.link.as_mut().and_then(|link| link.note(exchange)) {
-            let kind = "no usable stamps come from the kernel: those of user space serve";
-            self.log(context, Weight::Notice, kind, &reason.to_string());
-        }
     }
 
     fn stop_recording(&mut self, context: &mut Context, error: &str) {

@@ -321,7 +321,7 @@ fn several_servers_prove_more_than_the_one_that_is_followed() {
 }
 
 /// It goes away from the others at 200 ppm, and stays within what they can prove. What it moves, it moves before the
-/// others can tell it from noise.
+/// others can distinguish it from noise.
 #[test]
 fn a_server_that_creeps_within_the_intervals_of_the_others_is_suspect() {
     let case = Case::new("creeping", 3);

@@ -14,7 +14,7 @@ pub mod measurement;
 pub mod model;
 pub mod revision;
 
-use crate::tuning::bank::{FAR_BEHIND, HOPELESS, HUMP_FLOOR_NOISE, RESEEDED, SCORE_MEMORY};
+use crate::tuning::bank::{FAR_BEHIND, HUMP_FLOOR_NOISE, RESEED_BEHIND, RESEEDED, SCORE_MEMORY};
 use alloc::vec::Vec;
 use density::Tabulated;
 use ffclock_units::Direction;
@@ -146,7 +146,7 @@ pub struct FloorWalk {
 }
 
 impl FloorWalk {
-    /// None.
+    /// The floors stay where they are.
     pub const NONE: FloorWalk = FloorWalk::of_path(0.0);
 
     /// The server's time moves: one floor gains what the other loses.
@@ -326,7 +326,8 @@ impl Bank {
         for family in groups {
             for (group, model) in family.iter_mut().zip(&set.models) {
                 for lane in 0..LANES {
-                    let sound = group.score.of(lane) >= best.score - HOPELESS && group.p[THETA][THETA].of(lane) > 0.0;
+                    let sound =
+                        group.score.of(lane) >= best.score - RESEED_BEHIND && group.p[THETA][THETA].of(lane) > 0.0;
                     if !sound {
                         group.reseed(lane, seed, model);
                     }

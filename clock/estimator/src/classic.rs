@@ -13,7 +13,7 @@ mod thresholds;
 mod uncorrected;
 mod weights;
 
-pub use stages::{Admitted, Measured};
+pub use stages::{Admitted, ClassicMeasured};
 
 use crate::ClassicConfig;
 use crate::frame::{Frame, Move, Point, Slope};
@@ -35,14 +35,14 @@ pub struct Filter {
     history: History,
     long: LongRate,
     local: LocalRate,
-    now: Option<Now>,
+    now: Option<ClassicNow>,
     warming_up: bool,
     shifts: Shifts,
 }
 
 /// What exists from the first exchange on.
 #[derive(Clone, Copy, Debug)]
-struct Now {
+struct ClassicNow {
     offset: Offset,
     uncorrected: Uncorrected,
     /// Where the warm-up began.
@@ -226,7 +226,7 @@ impl Filter {
 
     /// The period of a rate of the frame.
     fn period_at(&self, rate: f64) -> Period {
-        Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate)).unwrap_or(self.nominal)
+        self.nominal.stretched(Rate::from_fraction(rate))
     }
 
     /// The uncorrected clock as it begins at an exchange with this height.

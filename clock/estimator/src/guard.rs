@@ -20,9 +20,9 @@ use crate::tuning::guard::{FRAME_REACH, LARGEST_NOMINAL_ERROR, NOMINAL_ROOM, RAT
 use crate::{ClassicConfig, Event, Events, Outcome, ProvenInterval, RateMemory, Rejection, Verdict};
 use admission::{Admission, Familiarity, Identities};
 use assumptions::Assumptions;
-use challenge::{Challenge, Context, Resolution};
+use challenge::{Challenge, ChallengeContext, Resolution};
 use ffclock_units::{Bound, Counter, Exchange, GrowthRate, Moment, Period, Rate, Tai};
-use proof::{Proof, Standing, alone_calibrated};
+use proof::{Proof, ProofStanding, alone_calibrated};
 use shortest::ShortestTrips;
 
 /// How an exchange enters a filter.
@@ -81,7 +81,7 @@ pub enum Decision {
 
 /// What exists from the first exchange on.
 #[derive(Clone, Copy, Debug)]
-struct Now {
+struct GuardNow {
     frame: Frame,
     /// Tf of the last exchange that was used.
     counter: Counter,
@@ -111,7 +111,7 @@ pub struct Guard {
     proof: Proof,
     shortest: ShortestTrips,
     challenge: Challenge,
-    now: Option<Now>,
+    now: Option<GuardNow>,
 }
 
 impl Guard {
@@ -162,18 +162,18 @@ impl Guard {
             return Examined::Decided(decision);
         }
         let entry = match self.proof.standing(&point, &self.assumptions) {
-            Standing::Agrees => Entry::Agreeing,
-            Standing::AgreesWithoutMemory => {
+            ProofStanding::Agrees => Entry::Agreeing,
+            ProofStanding::AgreesWithoutMemory => {
                 events.add(Event::MemoryDropped);
                 self.proof.drop_memory(&self.assumptions);
                 self.remembered = None;
                 Entry::Agreeing
             }
-            Standing::AgreesWithMoreWander => {
+            ProofStanding::AgreesWithMoreWander => {
                 events.add(Event::WanderExceeded);
                 Entry::Stretching
             }
-            Standing::Contradicts => return Examined::Contradicts(point),
+            ProofStanding::Contradicts => return Examined::Contradicts(point),
         };
         Examined::Consistent(Passage { point, entry })
     }
@@ -198,7 +198,7 @@ impl Guard {
         debug_assert!(self.now.is_some(), "only a past can be contradicted");
         let past = self.now.map_or(0, |now| now.past);
         let patience = self.assumptions.step_patience;
-        let context = Context { rates: self.proof.rates(), past, patience };
+        let context = ChallengeContext { rates: self.proof.rates(), past, patience };
         match self.challenge.take(exchange, point, context) {
             Resolution::PastHolds => Decision::Contradiction(*point),
             Resolution::StepAccepted => Decision::Use(self.accept_step(exchange, events)),
@@ -235,7 +235,7 @@ impl Guard {
     /// Puts the frame through the end of `exchange`, whose time has nothing to do with earlier ones.
     fn begin(&mut self, exchange: &Exchange, entry: Entry) -> Passage {
         let frame = Frame::at(self.nominal, exchange);
-        self.now = Some(Now { frame, counter: exchange.received.counter, past: 0 });
+        self.now = Some(GuardNow { frame, counter: exchange.received.counter, past: 0 });
         Passage { point: frame.place(exchange), entry }
     }
 
@@ -319,7 +319,7 @@ impl Guard {
 
     /// The period of a rate of the frame.
     pub fn period_at(&self, rate: f64) -> Period {
-        Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate)).unwrap_or(self.nominal)
+        self.nominal.stretched(Rate::from_fraction(rate))
     }
 
     /// The frame and the end of the last exchange that was used.

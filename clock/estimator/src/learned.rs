@@ -2,8 +2,8 @@
 //!
 //! A bank of filters, each with another model of the oscillator, predicts the delays of both packets of an exchange and
 //! is scored by its predictions; their weighted mean is the clock. The filter only measures: the guard decides what is
-//! let in and what is proven, and is asked for three things: the prior of the rate, and twice whether a time is within
-//! the proof. `docs/algorithm/learned.md` has the equations.
+//! let in and what is proven, and is asked for four things: the prior of the rate, twice whether a time is within the
+//! proof, and whether it could be with more wander. `docs/algorithm/learned.md` has the equations.
 
 mod ambiguity;
 mod departure;
@@ -32,14 +32,14 @@ use crate::{ClassicConfig, Events, LearnedConfig};
 use alloc::vec::Vec;
 pub use departure::Lead;
 use difference_rate::DifferenceRate;
-use ffclock_units::{Counter, Exchange, Period};
+use ffclock_units::{Counter, Direction, Exchange, Period};
 use path::ServerPath;
 pub use path::ServerTime;
 use recent::Recent;
 use start::Start;
 pub use state::State;
 
-/// The filter. After [`Filter::new`] no memory is allocated.
+/// The filter. After [`Filter::new`] no memory is allocated, but for another list of servers.
 #[derive(Clone, Debug)]
 pub struct Filter {
     config: LearnedConfig,
@@ -102,17 +102,22 @@ pub struct Measured {
     pub doubts_proof: bool,
 }
 
-/// What the last exchange made the filter believe of the time before it.
+/// Corrections to earlier exchanges that the last one caused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Revisions {
     /// A new beginning of the time.
     pub began: bool,
-    pub list: [Option<Revision>; 2],
+    pub list: [Option<Revision>; MOST_REVISIONS],
 }
+
+/// The revisions that one exchange can make: a floor that is met rarely, and a change of each way.
+const MOST_REVISIONS: usize = 1 + Direction::BOTH.len();
 
 impl Revisions {
     fn note(&mut self, revision: Revision) {
-        if let Some(cell) = self.list.iter_mut().find(|cell| cell.is_none()) {
+        let free = self.list.iter_mut().find(|cell| cell.is_none());
+        debug_assert!(free.is_some(), "no room for {revision:?}");
+        if let Some(cell) = free {
             *cell = Some(revision);
         }
     }

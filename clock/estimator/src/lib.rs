@@ -2,8 +2,9 @@
 //!
 //! Everything here is a pure function of the exchanges and the configuration. Nothing reads a clock, prints, or flows
 //! back into what is measured. The same trace gives the same bits on every machine: only `+ - * /`, comparisons,
-//! integer arithmetic and the functions of `libm` are used on the way to a result. Memory is
-//! allocated when an estimator is made and never afterwards.
+//! integer arithmetic and the functions of `libm` are used on the way to a result. Memory is allocated when an
+//! estimator is made; afterwards an exchange allocates only where a clock has to begin again. A new list of servers, a
+//! vote and a [`Smoother`], which keeps its recording, allocate too.
 //!
 //! An [`Estimator`] is a guard with filters behind it; an exchange enters by `Guarded::take` (`estimators/guarded.rs`).
 //! The guard (`guard/`) lets exchanges in and proves a bound, and reads no filter's state; an exchange that the classic

@@ -120,8 +120,8 @@ pub fn vote(voters: &[Voter], unheard: Unheard, rules: &VotingRules) -> Option<V
     let judged = judge(&deciders, rules.needed(deciders.len() + silent))?;
     let tolerated = rules.tolerated(deciders.len());
     let strict = shared_by(&deciders, deciders.len() - tolerated)?;
-    let decision = Decision { shared: judged.shared.meet(&strict)?, ..judged };
-    let Decision { beliefs, shared, agreeing } =
+    let decision = VoteDecision { shared: judged.shared.meet(&strict)?, ..judged };
+    let VoteDecision { beliefs, shared, agreeing } =
         if trust { decision.extended(voters, unheard.others, rules) } else { decision };
     debug_assert!(beliefs.contains(&Belief::Truechimer), "two majorities share a member");
     let result = VoteResult { beliefs, strict, believed: shared, deciders: deciders.len(), tolerated };
@@ -136,7 +136,7 @@ pub fn beliefs(intervals: &[ProvenInterval], unheard: usize) -> Option<Vec<Belie
 }
 
 /// What a group of servers decided.
-struct Decision {
+struct VoteDecision {
     beliefs: Vec<Belief>,
     /// What all truechimers share.
     shared: ProvenInterval,
@@ -148,7 +148,7 @@ struct Decision {
 ///
 /// With a majority there is always a truechimer: two majorities share a member, and since the sets are of intervals,
 /// what the outermost majorities share belongs to all between them.
-fn judge(intervals: &[ProvenInterval], least: usize) -> Option<Decision> {
+fn judge(intervals: &[ProvenInterval], least: usize) -> Option<VoteDecision> {
     let is_majority_at = |instant| sharing(intervals, instant).count() >= least && is_largest_at(intervals, instant);
     let majorities: Vec<Moment<Tai>> =
         intervals.iter().map(|interval| interval.earliest).filter(|&instant| is_majority_at(instant)).collect();
@@ -163,15 +163,15 @@ fn judge(intervals: &[ProvenInterval], least: usize) -> Option<Decision> {
     let mut shared = truechimers.map(|(interval, _)| *interval);
     let first = shared.next()?;
     let shared = shared.try_fold(first, |shared, interval| shared.meet(&interval))?;
-    Some(Decision { beliefs, shared, agreeing })
+    Some(VoteDecision { beliefs, shared, agreeing })
 }
 
-impl Decision {
+impl VoteDecision {
     /// The decision of the trusted servers, extended to all `voters`.
     ///
     /// Every believed trusted server has the whole of what they share in its interval, so it belongs to every majority
     /// of this second vote (intervals that meet one another in pairs share an instant).
-    fn extended(&self, voters: &[Voter], unheard: usize, rules: &VotingRules) -> Decision {
+    fn extended(&self, voters: &[Voter], unheard: usize, rules: &VotingRules) -> VoteDecision {
         debug_assert_eq!(self.beliefs.len(), voters.iter().filter(|voter| voter.is_trusted).count());
         let trusted = self.beliefs.iter().filter(|belief| **belief == Belief::Truechimer).count();
         let mut within: Vec<ProvenInterval> = (0..trusted).map(|_| self.shared).collect();
@@ -185,7 +185,7 @@ impl Decision {
             None => Belief::Falseticker,
             Some(_) => others.next().unwrap_or(Belief::Undecided),
         };
-        Decision {
+        VoteDecision {
             beliefs: voters.iter().map(belief).collect(),
             shared: judged.as_ref().map_or(self.shared, |judged| judged.shared),
             agreeing: judged.map_or(trusted, |judged| judged.agreeing),

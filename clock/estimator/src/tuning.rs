@@ -5,7 +5,9 @@
 //!   root of a second has `sigma_y(tau) = s / sqrt(tau)`; a random walk of the frequency of q per square root of a
 //!   second has `sigma_y(tau) = q sqrt(tau / 3)`.
 //! - *false alarm*: a likelihood ratio in nats. Where nothing happened, a test that asks for g nats is passed with a
-//!   probability of at most exp(-g) for one hypothesis (Wald's inequality); h hypotheses multiply it by h.
+//!   probability of at most exp(-g) for one hypothesis that was fixed beforehand (Wald's inequality); h hypotheses
+//!   multiply it by h. A hypothesis that is fitted to the packets that judge it, as the shift of a path is, has no such
+//!   bound: there the figure is nominal.
 //!   Densities are learned, not known, so the true rate is higher; sweeps over the scenarios settled the values.
 //! - *sweep*: chosen by the figures of the scenarios; `tools/mutation --sensitivity` prints what half and double cost.
 //! - *rounding*: what floats or stamps can lose.

@@ -76,21 +76,21 @@ fn offset_at(now: Moment<Tai>, leaps: &LeapTable) -> i32 {
 /// A period that the kernel cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the period of the counter is not a whole number of 2^-64 s, nor near one")]
-pub struct UnspeakablePeriod;
+pub struct UnrepresentablePeriod;
 
 /// An estimate in the kernel's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelEstimate(RawEstimate);
 
 /// The period in whole units of 2^-64 s, to the nearest, and the relative error of that in 2^-64 s/s, rounded up.
-fn whole_units(period: Period) -> Result<(u64, u64), UnspeakablePeriod> {
+fn whole_units(period: Period) -> Result<(u64, u64), UnrepresentablePeriod> {
     let (mantissa, shift) = (u128::from(period.mantissa()), u32::from(period.shift()));
     let half = (1_u128 << shift) >> 1;
     let units = (mantissa + half) >> shift;
     let off = mantissa.abs_diff(units << shift);
     let relative = ((off << 64).div_ceil(mantissa)).min(u128::from(u64::MAX));
-    let units = u64::try_from(units).map_err(|_| UnspeakablePeriod)?;
-    if units == 0 { Err(UnspeakablePeriod) } else { Ok((units, relative as u64)) }
+    let units = u64::try_from(units).map_err(|_| UnrepresentablePeriod)?;
+    if units == 0 { Err(UnrepresentablePeriod) } else { Ok((units, relative as u64)) }
 }
 
 /// From 2^-64 s/s to ps/s, rounded up; saturates at 4.3 ms/s.
@@ -117,7 +117,12 @@ impl KernelEstimate {
     ///
     /// # Errors
     /// The kernel cannot represent the period.
-    pub fn of(estimate: &Estimate, now: Counter, leaps: &LeapTable, base: LeapBase) -> Result<Self, UnspeakablePeriod> {
+    pub fn of(
+        estimate: &Estimate,
+        now: Counter,
+        leaps: &LeapTable,
+        base: LeapBase,
+    ) -> Result<Self, UnrepresentablePeriod> {
         let (period, rounding) = whole_units(estimate.period)?;
         let at = estimate.at(now);
         let tai = at.time;

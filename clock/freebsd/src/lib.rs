@@ -2,13 +2,8 @@
 //! a clock that follows whatever estimate it is given. This crate turns our estimates into the kernel's form
 //! ([`KernelEstimate`]) and speaks the three system calls (`kernel`, on FreeBSD alone).
 //!
-//! ffclockd drives that clock where its configuration says so. docs/freebsd.md names the faults of that kernel and what
-//! is done about each.
-//!
-//! **Not run there.** None of what this project does on FreeBSD has been run on a FreeBSD machine by its authors: not
-//! these calls, not the daemon, not the readings of `ffclock-counter` and the sockets of `ffclock-sys`. The arithmetic
-//! is tested on any host against exact integers, the driving with a stand-in for that kernel, and the daemon is
-//! compiled and linked for FreeBSD (`tools/freebsd`).
+//! ffclockd drives that clock where its configuration says so. docs/freebsd.md says what of it has run on FreeBSD, and
+//! names the faults of that kernel and what is done about each.
 #![deny(missing_docs)]
 
 mod estimate;
@@ -16,5 +11,5 @@ mod estimate;
 pub mod kernel;
 mod steady;
 
-pub use estimate::{KernelEstimate, KernelStatus, LeapBase, RawEstimate, UnspeakablePeriod};
+pub use estimate::{KernelEstimate, KernelStatus, LeapBase, RawEstimate, UnrepresentablePeriod};
 pub use steady::steady;

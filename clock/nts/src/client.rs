@@ -59,7 +59,7 @@ pub struct OpenedReply<'d> {
 }
 
 /// The keys and cookies shared with one server. They belong to the address that they are used with: a cookie that is
-/// shown from two places would tell that both are the same client.
+/// shown from two places would reveal that both are the same client.
 pub struct Session {
     keys: SessionKeys,
     jar: VecDeque<Vec<u8>>,

@@ -179,6 +179,16 @@ impl<'a> SlotLine<'a> {
         }
     }
 
+    /// The line of words that checked before; `None` where they hold no estimate.
+    #[inline(always)]
+    pub(crate) fn checked(words: &'a [u64; ALL.len()]) -> Option<Self> {
+        let state = word!(words, STATE);
+        let status =
+            status_of(field(state, state::STATUS)).filter(|status| !matches!(status, Status::Unsynchronised))?;
+        let period = Period::from_kept_parts(word!(words, PERIOD), field(state, state::PERIOD_SHIFT));
+        Some(SlotLine { status, period, words })
+    }
+
     pub(crate) const fn tag(&self) -> u64 {
         word!(self.words, TAG)
     }

@@ -125,6 +125,9 @@ impl<'a> Reader<'a> {
         (counter, id): (Counter, CounterId),
         verified: &Verified,
     ) -> Result<Reading, ReadError> {
+        if let Some(reading) = self.reading_by_verified(counter, verified) {
+            return Ok(reading);
+        }
         let (sequence, words) = self.line_words()?;
         let line = SlotLine::new(sequence, &words)?;
         let found = layout::counter_of(line.tag()).ok_or(PageError::Corrupt)?;
@@ -133,6 +136,16 @@ impl<'a> Reader<'a> {
         }
         verified.0.store(sequence, Ordering::Release);
         line.time_at(counter).map(|(reading, _)| reading)
+    }
+
+    /// By the line of a publication that was verified before, also after its window, as where the daemon died. (One
+    /// `verified` is for one counter, so this is about the counter that was asked for.)
+    #[inline(always)]
+    fn reading_by_verified(&self, counter: Counter, verified: &Verified) -> Option<Reading> {
+        let sequence = verified.0.load(Ordering::Acquire);
+        let words = words::read_again(self.page, PAGE, sequence, &layout::ALL).ok()?;
+        let (reading, _) = SlotLine::checked(&words)?.time_at(counter).ok()?;
+        Some(reading)
     }
 
     /// UTC at the reading that `counter` takes, by a publication that was verified before; `None` where there is

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p ffclock-serve --bench nts` floods an ffclock-serve of one thread on loopback, first with plain
 //! requests and then with protected ones, in turn, and divides the CPU time of the server's process by its replies. The
-//! requests are made once and sent again and again, so the client costs the server nothing.
+//! requests are made once and sent again and again, so the client costs the server nothing. Prints one JSON line for
+//! each figure.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark, as its tests, ends where something fails")]
 
@@ -17,6 +18,7 @@ use common::{Place, Said, Serving};
 use ffclock_nts::Aead;
 use ffclock_units::Span;
 use ffclock_wire::{NtpTimestamp, Packet, Version};
+use serde_json::json;
 use session::{Session, ask, certify, establishing_at, with_nts};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -26,6 +28,10 @@ const WINDOW: usize = 48;
 const FLOOD: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 5;
 const CLIENTS: usize = 4;
+const PLAIN: &str = "plain";
+/// Goals: a protected reply over a plain one, and establishments for each second of CPU time.
+const PROTECTED_MOST: f64 = 2.0;
+const ESTABLISHMENTS_LEAST: f64 = 500.0;
 
 fn main() {
     let place = Place::new();
@@ -39,7 +45,7 @@ fn main() {
         let cookie = session.cookies[0].clone();
         session.request(&cookie, 0)
     });
-    let kinds = [("plain", &plain), ("AES-SIV-CMAC-256", &protected[0]), ("AES-128-GCM-SIV", &protected[1])];
+    let kinds = [(PLAIN, &plain), ("AES-SIV-CMAC-256", &protected[0]), ("AES-128-GCM-SIV", &protected[1])];
     let mut costs = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         for ((_, request), costs) in kinds.iter().zip(&mut costs) {
@@ -51,14 +57,35 @@ fn main() {
         costs[ROUNDS / 2]
     });
     for ((name, request), cost) in kinds.iter().zip(middle) {
+        let ratio = cost / middle[0];
+        let goal = (*name != PLAIN).then_some(PROTECTED_MOST);
         println!(
-            "{name:<20} {:>4} octets {cost:>7.2} us of CPU a reply, {:.2} of plain",
-            request.len(),
-            cost / middle[0]
+            "{}",
+            json!({
+                "name": format!("CPU time a reply: {name}, {} octets", request.len()),
+                "value": cost,
+                "unit": "us",
+                "against": format!("a plain reply: {:.2}", middle[0]),
+                "ratio": ratio,
+                "goal": goal.map(|most| format!("ratio <= {most}")),
+                "met": goal.map(|most| ratio <= most),
+            })
         );
     }
     let (count, cpu) = establishments(&place, &serving);
-    println!("key establishment    {:>8.0} a second of CPU ({count} in {cpu:.2} s)", count as f64 / cpu);
+    let rate = count as f64 / cpu;
+    println!(
+        "{}",
+        json!({
+            "name": "key establishments a second of CPU time",
+            "value": rate,
+            "unit": "/s",
+            "against": format!("establishments: {count}"),
+            "ratio": null,
+            "goal": format!("value >= {ESTABLISHMENTS_LEAST}"),
+            "met": rate >= ESTABLISHMENTS_LEAST,
+        })
+    );
 }
 
 /// The CPU time that the server has used [s], in ticks of 10 ms (proc(5): fields 14 and 15, counted after the name).

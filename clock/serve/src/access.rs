@@ -2,8 +2,11 @@
 
 use ffclock_service::Unrecognised;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
+
+/// The bits that all addresses of IPv4 begin with as IPv6 ones.
+const IPV4_LENGTH: u8 = 96;
 
 /// An address as 128 bits: IPv4 ones as mapped into IPv6, so that both families have one order.
 pub(crate) fn bits_of(ip: IpAddr) -> u128 {
@@ -23,7 +26,7 @@ pub struct Network {
 impl Network {
     /// The first bits of 128, and how many they are.
     fn prefix(self) -> (u8, u128) {
-        let length = if self.address.is_ipv4() { 96 + self.length } else { self.length };
+        let length = if self.address.is_ipv4() { IPV4_LENGTH + self.length } else { self.length };
         (length, masked(bits_of(self.address), length))
     }
 }
@@ -97,6 +100,13 @@ impl AccessList {
             .flat_map(|(list, is_served)| list.0.iter().map(move |network| (network.prefix(), is_served)))
             .map(|((length, bits), is_served)| (length, bits, is_served))
             .collect();
+        // A network of IPv6 that is large enough to hold the place of IPv4's addresses does not hold these.
+        let ipv4 = bits_of(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let holds_ipv4 = |(length, bits, _): &(u8, u128, bool)| *length < IPV4_LENGTH && masked(ipv4, *length) == *bits;
+        let is_ipv4 = |(length, bits, _): &(u8, u128, bool)| (*length, *bits) == (IPV4_LENGTH, ipv4);
+        if prefixes.iter().any(holds_ipv4) && !prefixes.iter().any(is_ipv4) {
+            prefixes.push((IPV4_LENGTH, ipv4, allow.0.is_empty()));
+        }
         prefixes.sort_unstable();
         let mut levels: Vec<Level> = Vec::new();
         for (length, bits, is_served) in prefixes {
@@ -170,6 +180,18 @@ mod tests {
         assert!(!serves(&list("", "10.0.0.0/8"), "10.0.0.1"));
         assert!(!serves(&list("10.0.0.0/8", "10.0.0.0/8"), "10.0.0.1"), "in doubt it is denied");
         assert!(!serves(&list("", "0.0.0.0/0"), "192.0.2.1") && serves(&list("", "0.0.0.0/0"), "2001:db8::1"));
+    }
+
+    #[test]
+    fn a_family_is_not_the_other_one() {
+        let only_v6 = list("::/0", "");
+        assert!(serves(&only_v6, "2001:db8::1") && !serves(&only_v6, "192.0.2.1"));
+        let no_v6 = list("", "::/0");
+        assert!(!serves(&no_v6, "2001:db8::1") && serves(&no_v6, "192.0.2.1") && serves(&no_v6, "::ffff:192.0.2.1"));
+        let both = list("::/0, 0.0.0.0/0", "");
+        assert!(serves(&both, "2001:db8::1") && serves(&both, "192.0.2.1"));
+        assert!(!serves(&list("::/0", "0.0.0.0/0"), "192.0.2.1"));
+        assert!(serves(&list("::/0, 10.0.0.0/8", ""), "10.0.0.1"));
     }
 
     proptest! {

@@ -3,8 +3,10 @@
 //! One pair (counter, system clock) for each batch. A packet came `age` before the pair, and the counter was as much
 //! smaller then. The age is rounded down by all that the system clock may have been slewed, so the time that we state
 //! is never before the packet came: what is too late counts as delay of the network, which the client knows how to
-//! bound. A stamp that lies after the pair, or before the socket was last seen empty, cannot be true (the system clock
-//! was stepped): then, and whenever the kernel reports a step, the packet came when it was read.
+//! bound. Where the clock ran faster or slower than that since the pair before, as it does while a program slews it by
+//! the tick, the packets count as come when they were read. A stamp that lies after the pair, or before the socket was
+//! last seen empty, cannot be true (the system clock was stepped): then, and whenever the kernel reports a step, the
+//! packet came when it was read.
 
 use ffclock_counter::CounterId;
 use ffclock_sys::{PairReader, SystemPairs, Watch};
@@ -85,10 +87,22 @@ impl Arrivals {
 
     /// Compares the clocks: stamps that follow are turned into readings by this pair.
     pub fn take_pair(&mut self) {
-        let pair = self.pairs.read_pair();
-        self.is_good = self.ticks_per_ns > 0.0 && self.pairs.watch() == Watch::Quiet;
-        self.pair = (pair.counter, i64::try_from(pair.system.since_origin().as_nanos()).unwrap_or(0));
-        self.width = pair.width;
+        let read = self.pairs.read_pair();
+        let pair = (read.counter, i64::try_from(read.system.since_origin().as_nanos()).unwrap_or(0));
+        let is_steady = self.runs_steadily_until(pair, read.width);
+        self.is_good = self.ticks_per_ns > 0.0 && self.pairs.watch() == Watch::Quiet && is_steady;
+        self.pair = pair;
+        self.width = read.width;
+    }
+
+    /// Whether the system clock kept its rate since the pair before, as far as two pairs show it. Nothing came before
+    /// the first one.
+    fn runs_steadily_until(&self, (counter, system_ns): (Counter, i64), width: Ticks) -> bool {
+        let (before, before_ns) = self.pair;
+        let expected = system_ns.wrapping_sub(before_ns) as f64 * self.ticks_per_ns;
+        let reading = (self.width + width).as_f64() + self.ticks_per_ns;
+        let apart = ((counter - before).as_f64() - expected).abs();
+        before_ns == 0 || apart <= expected.abs() * SLEW + reading
     }
 
     /// When a packet left that was sent after the counter was read as `before`, and that the kernel stamped with this
@@ -131,6 +145,22 @@ pub enum Left {
 mod tests {
     use super::*;
     use ffclock_sys::system_utc_now;
+
+    /// At 1 GHz: a tick is a nanosecond.
+    #[test]
+    fn a_clock_that_is_slewed_by_the_tick_is_no_clock_for_stamps() {
+        let mut arrivals = Arrivals::new(CounterId::MonotonicRaw);
+        arrivals.set_period(Period::from_seconds(1e-9));
+        arrivals.pair = (Counter::from_raw(0), 1_000_000_000);
+        arrivals.width = Ticks::from_raw(40);
+        let steady = |ticks: u64, ns: i64| {
+            arrivals.runs_steadily_until((Counter::from_raw(ticks), 1_000_000_000 + ns), Ticks::from_raw(40))
+        };
+        assert!(steady(1_000_000, 1_000_000) && steady(1_000_000, 1_000_500) && steady(1_000_000, 999_500));
+        assert!(!steady(1_000_000, 1_083_333) && !steady(1_000_000, 916_667), "chronyd's 83,333 ppm");
+        assert!(!steady(1_000_000, 1_001_000), "1000 ppm");
+        assert!(steady(100, 130), "two readings this close show nothing");
+    }
 
     #[test]
     fn stamps_become_readings_and_impossible_ones_do_not() {

@@ -27,6 +27,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use table::{Common, Doorkeeper, PlaceTable};
 
 /// Listens on each of `addresses`.
@@ -42,6 +43,9 @@ pub fn listen(addresses: &[SocketAddr]) -> io::Result<Vec<TcpListener>> {
     let named = |address, error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
     addresses.iter().map(|address| at(address).map_err(|error| named(address, error))).collect()
 }
+
+/// How long establishments rest after the kernel refused to wait for clients.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// How many threads establish keys, and what each of them allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +98,13 @@ impl EstablishmentServer {
             own.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
             let (stopped, mut table) = (stopped.try_clone()?, PlaceTable::new(own, common.clone(), door()));
             let thread = thread::Builder::new().name(format!("establish-{number}"));
-            // poll(2) fails for lack of memory alone; the other threads go on.
-            server.threads.push(thread.spawn(move || drop(table.run(&stopped)))?);
+            server.threads.push(thread.spawn(move || {
+                // poll(2) fails for lack of memory alone, which may pass.
+                while let Err(error) = table.run(&stopped) {
+                    tracing::error!(%error, "keys cannot be established for a moment");
+                    thread::sleep(AFTER_FAILURE);
+                }
+            })?);
         }
         Ok(server)
     }

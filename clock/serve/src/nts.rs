@@ -174,7 +174,8 @@ impl NtsService {
         }
     }
 
-    /// Shows the certificate that is in the files now, and rotates keys as stated now. The rest stays as it is.
+    /// Shows the certificate that is in the files now, and keeps as many old keys as stated now. The rest stays as it
+    /// is: with another rotation the keys would have other numbers, so that no cookie in use could be opened.
     ///
     /// # Errors
     /// The files cannot be used, or no longer ask for NTS; nothing is changed then.
@@ -186,12 +187,11 @@ impl NtsService {
         let renewed = NtsConfig {
             certificate: config.certificate.clone(),
             key: config.key.clone(),
-            rotation: config.rotation,
             old_keys: config.old_keys,
             ..self.config.clone()
         };
         if renewed != *config {
-            tracing::warn!("`[nts]`: all but certificate, key, rotation and old_keys takes a restart");
+            tracing::warn!("`[nts]`: all but certificate, key and old_keys takes a restart");
         }
         self.config = renewed;
         let keys = self.config.keys(&self.secret);

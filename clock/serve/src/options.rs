@@ -59,8 +59,9 @@ ffclock_units::options! {
         /// How often the driver's time is renewed. It is served for four times as long at most.
         xdp_renewal: Span = Span::from_millis(50), Span::from_millis(5) => Span::from_millis(250);
         /// The most by which another program may change the rate of the kernel's clock between two renewals: the
-        /// driver's replies state this error. adjtimex slews by 500 ppm.
-        xdp_slew: Rate = Rate::from_ppm(500.0), Rate::ZERO => Rate::from_ppm(100_000.0);
+        /// driver's replies state this error. adjtimex goes from -500 to 500 ppm; a program that slews by the tick
+        /// (chronyd, by up to 83,333 ppm: its maxslewrate) breaks the claim until the next renewal.
+        xdp_slew: Rate = Rate::from_ppm(1000.0), Rate::ZERO => Rate::from_ppm(100_000.0);
         /// How many addresses the driver's rate limit remembers; the least recently seen gives way.
         xdp_addresses: u32 = 65_536, 1024 => 4_194_304;
         /// The status socket.

@@ -223,10 +223,14 @@ impl<'a> Server<'a> {
         let threads = sockets.iter().map(Vec::len).sum::<usize>();
         let table_bytes = ((config.rate_memory as usize) << 20) / threads.max(1);
         for handles in sockets {
+            let shares_socket = handles.len() > 1;
             let first = handles.first().map(ServedSocket::try_clone).transpose();
             server.sockets.extend(first.map_err(about("a socket"))?);
             for socket in handles {
-                server.start_worker(socket, table_bytes).map_err(about("a thread that serves"))?;
+                let tally = Arc::new(Tally::default());
+                let (page, board) = (server.config.page.clone(), Arc::clone(&server.board));
+                let parts = WorkerParts { page: page.as_path(), board, tally, table_bytes, shares_socket };
+                server.start_worker(socket, parts).map_err(about("a thread that serves"))?;
             }
         }
         if let Some(control) = config.daemon.value() {
@@ -236,11 +240,8 @@ impl<'a> Server<'a> {
         Ok(server)
     }
 
-    fn start_worker(&mut self, socket: ServedSocket, table_bytes: usize) -> io::Result<()> {
-        let tally = Arc::new(Tally::default());
-        self.tallies.push(Arc::clone(&tally));
-        let page = self.config.page.as_path();
-        let parts = WorkerParts { page, board: Arc::clone(&self.board), tally, table_bytes };
+    fn start_worker(&mut self, socket: ServedSocket, parts: WorkerParts<'_>) -> io::Result<()> {
+        self.tallies.push(Arc::clone(&parts.tally));
         let mut worker = Worker::new(socket, parts)?;
         let stop = Arc::clone(&self.stop);
         let thread = thread::Builder::new().name(format!("serve-{}", self.workers.len()));
@@ -272,37 +273,46 @@ impl<'a> Server<'a> {
     /// Reads the configuration again. The threads take it over between two batches.
     fn reload(&mut self) -> Result<(), String> {
         notify_manager(Notice::Reloading);
-        let read = (self.again)();
-        match &read {
-            Ok(ServeSettings { serve: config, nts }) => {
-                self.board.change(|present| Policy {
-                    face: FaceOptions { reference_id: present.face.reference_id, ..policy(config).face },
-                    followed: present.followed.clone(),
-                    cookies: present.cookies.clone(),
-                    interleaved: present.interleaved,
-                    ..policy(config)
-                });
-                self.reload_nts(nts);
-                for key in needs_restart(&self.config, config) {
-                    tracing::warn!("`{key}` was changed, which takes a restart");
-                }
-                tracing::info!("the configuration was read again");
+        let outcome = match (self.again)() {
+            Ok(settings) => self.take_over(&settings),
+            Err(error) => {
+                tracing::error!(%error, "the new configuration is refused; the old one stays in force");
+                Err(error)
             }
-            Err(error) => tracing::error!(%error, "the new configuration is refused; the old one stays in force"),
-        }
+        };
         notify_manager(Notice::Ready);
-        read.map(drop)
+        outcome
     }
 
-    fn reload_nts(&mut self, config: &NtsConfig) {
+    fn take_over(&mut self, ServeSettings { serve: config, nts }: &ServeSettings) -> Result<(), String> {
+        self.board.change(|present| Policy {
+            face: FaceOptions { reference_id: present.face.reference_id, ..policy(config).face },
+            followed: present.followed.clone(),
+            cookies: present.cookies.clone(),
+            interleaved: present.interleaved,
+            ..policy(config)
+        });
+        for key in needs_restart(&self.config, config) {
+            tracing::warn!("`{key}` was changed, which takes a restart");
+        }
+        self.reload_nts(nts)?;
+        tracing::info!("the configuration was read again");
+        Ok(())
+    }
+
+    fn reload_nts(&mut self, config: &NtsConfig) -> Result<(), String> {
         let reloaded = match &mut self.nts {
             Some(nts) => nts.reload(config, &self.board),
             None if config.identity().is_ok_and(|identity| identity.is_none()) => Ok(()),
-            None => return tracing::warn!("`[nts]` was added, which takes a restart"),
+            None => {
+                tracing::warn!("`[nts]` was added, which takes a restart");
+                Ok(())
+            }
         };
-        if let Err(error) = reloaded {
+        reloaded.map_err(|error| {
             tracing::error!(%error, "the certificate is not renewed; the old one stays in force");
-        }
+            format!("the certificate is not renewed, the rest is in force: {error}")
+        })
     }
 
     /// Where NTS is served.

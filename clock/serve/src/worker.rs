@@ -77,6 +77,9 @@ pub struct WorkerParts<'a> {
     pub tally: Arc<Tally>,
     /// The size of the table of its rate limit.
     pub table_bytes: usize,
+    /// Whether other threads send from the same socket. The kernel numbers all its departures in one row, so none of
+    /// them knows which are its own, and no reply is interleaved.
+    pub shares_socket: bool,
 }
 
 impl Worker {
@@ -90,7 +93,8 @@ impl Worker {
         let counter = clock.snapshot().map_or(CounterId::CPU, |snapshot| snapshot.counter_id());
         let mut arrivals = Arrivals::new(counter);
         let policy = parts.board.read();
-        let leaving = if policy.interleaved { Leaving::start(&socket) } else { None };
+        let interleaves = policy.interleaved && !parts.shares_socket;
+        let leaving = if interleaves { Leaving::start(&socket) } else { None };
         Ok(Worker {
             socket,
             leaving,

@@ -3,7 +3,7 @@
 //! A client that asks without pause gets its answers one turn of the loop after the other. A client that does not read
 //! its answers delays only itself.
 
-use crate::http;
+use crate::http::{self, LiveText, Visited};
 use ffclock_sys::Interest;
 use ffclock_units::{Moment, Mono, Span};
 use std::io::{ErrorKind, Read, Write};
@@ -17,6 +17,15 @@ pub trait Answering {
     fn answer_line(&mut self, line: &[u8], rights: Rights) -> String;
     /// All metrics in OpenMetrics text, with its ending.
     fn metrics(&mut self) -> String;
+    /// The page that shows the state as it changes: HTML that loads nothing but `/live.json`. None unless it says
+    /// otherwise.
+    fn page(&self) -> Option<&'static str> {
+        None
+    }
+    /// The state for that page, as JSON.
+    fn state(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// The rights of a client.
@@ -80,7 +89,7 @@ impl Accept for TcpListener {
 pub enum Service {
     /// JSON lines, until the peer closes.
     Control,
-    /// One HTTP request for `/metrics`, then close.
+    /// One HTTP request for `/metrics`, the daemon's page or its state, then close.
     Metrics,
 }
 
@@ -109,6 +118,7 @@ pub struct Listener<L: Accept> {
     socket: L,
     service: Service,
     connections: Vec<Connection<L::Stream>>,
+    live: LiveText,
     /// No connection is accepted before this time.
     paused_until: Option<Moment<Mono>>,
 }
@@ -116,7 +126,7 @@ pub struct Listener<L: Accept> {
 impl<L: Accept> Listener<L> {
     /// The caller has set `socket` not to block.
     pub fn new(socket: L, service: Service) -> Self {
-        Listener { socket, service, connections: Vec::new(), paused_until: None }
+        Listener { socket, service, connections: Vec::new(), live: LiveText::default(), paused_until: None }
     }
 
     /// Shows everything that the event loop must wait for.
@@ -143,7 +153,8 @@ impl<L: Accept> Listener<L> {
     pub fn serve(&mut self, now: Moment<Mono>, daemon: &mut dyn Answering) {
         let all_in = self.paused_until.is_some_and(|until| until > now) || self.let_in();
         let (service, before) = (self.service, self.connections.len());
-        self.connections.retain_mut(|connection| connection.progress(service, daemon));
+        let mut visited = Visited { daemon, live: &mut self.live, now };
+        self.connections.retain_mut(|connection| connection.progress(service, &mut visited));
         if !all_in {
             // A waiting client would wake the loop again and again, unless there is room now.
             self.paused_until = (self.connections.len() == before).then_some(now + ACCEPT_AGAIN);
@@ -179,7 +190,7 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Whether the connection stays open.
-    fn progress(&mut self, service: Service, daemon: &mut dyn Answering) -> bool {
+    fn progress(&mut self, service: Service, visited: &mut Visited<'_>) -> bool {
         let mut answers = 0;
         loop {
             match self.flush() {
@@ -191,7 +202,7 @@ impl<S: Read + Write> Connection<S> {
             if answers == MOST_ANSWERS {
                 return true;
             }
-            if self.answer_next(service, daemon) {
+            if self.answer_next(service, visited) {
                 answers += 1;
                 continue;
             }
@@ -224,10 +235,10 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Whether a whole request had arrived and its answer is now leaving.
-    fn answer_next(&mut self, service: Service, daemon: &mut dyn Answering) -> bool {
+    fn answer_next(&mut self, service: Service, visited: &mut Visited<'_>) -> bool {
         let answer = match service {
-            Service::Control => self.take_request(service).map(|line| daemon.answer_line(&line, self.rights)),
-            Service::Metrics => self.take_request(service).map(|head| http::answer(&head, daemon)),
+            Service::Control => self.take_request(service).map(|line| visited.daemon.answer_line(&line, self.rights)),
+            Service::Metrics => self.take_request(service).map(|head| visited.answer(&head)),
         };
         let answer = match answer {
             Some(answer) => answer,
@@ -272,12 +283,18 @@ pub(crate) mod tests {
         }
     }
 
+    /// One turn of the loop for a connection.
+    fn turn(connection: &mut Connection<UnixStream>, service: Service) -> bool {
+        let now = Moment::from_origin(Span::ZERO);
+        connection.progress(service, &mut Visited { daemon: &mut Idle, live: &mut LiveText::default(), now })
+    }
+
     fn talk(service: Service, input: &[u8]) -> (String, bool) {
         let (mut near, far) = UnixStream::pair().unwrap();
         far.set_nonblocking(true).unwrap();
         near.write_all(input).unwrap();
         let mut connection = Connection::new(Rights::Command, far);
-        let open = connection.progress(service, &mut Idle);
+        let open = turn(&mut connection, service);
         drop(connection);
         let mut answer = String::new();
         near.read_to_string(&mut answer).unwrap();
@@ -298,12 +315,12 @@ pub(crate) mod tests {
         near.write_all(&b"x\n".repeat(3 * MOST_ANSWERS)).unwrap();
         let mut connection = Connection::new(Rights::Command, far);
         let mut buffer = [0; 4096];
-        for turn in 1..=3 {
-            assert!(connection.progress(Service::Control, &mut Idle));
+        for round in 1..=3 {
+            assert!(turn(&mut connection, Service::Control));
             let length = near.read(&mut buffer).unwrap();
             let answers = buffer[..length].iter().filter(|&&byte| byte == b'\n').count();
-            assert_eq!(answers, MOST_ANSWERS, "turn {turn}");
-            assert_eq!(connection.has_more(Service::Control), turn < 3, "the loop must be woken for the rest");
+            assert_eq!(answers, MOST_ANSWERS, "turn {round}");
+            assert_eq!(connection.has_more(Service::Control), round < 3, "the loop must be woken for the rest");
         }
     }
 
@@ -315,7 +332,7 @@ pub(crate) mod tests {
         let mut connection = Connection::new(Rights::Command, far);
         for _ in 0..20_000 {
             let _ = near.write(b"{\"command\":\"status\"}\n");
-            assert!(connection.progress(Service::Control, &mut Idle));
+            assert!(turn(&mut connection, Service::Control));
         }
         let kept = connection.arrived.len() + connection.leaving.len();
         assert!(kept < 2 * LONGEST_REQUEST, "{kept} bytes are kept for the client");

@@ -14,7 +14,7 @@ use ffclock_units::{Estimate, Span, StandardUncertainty};
 /// Chooses the polls of all servers of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaptivePoll {
-    /// s.
+    /// The noise that is to be kept, s.
     keep: f64,
     /// The shortest and the longest poll of any server, s.
     range: [f64; 2],

@@ -87,7 +87,7 @@ impl ServedSocket {
     /// since 1970. `None` while none has come.
     pub fn next_departure(&self) -> Option<(u32, Option<i64>)> {
         loop {
-            if let SendReport::Sent { number, stamped } = kernel_stamps::next_entry(self.socket.as_fd())? {
+            if let SendReport::Sent { number, stamped, .. } = kernel_stamps::next_entry(self.socket.as_fd())? {
                 let nanos = stamped.and_then(|left| i64::try_from(left.since_origin().as_nanos()).ok());
                 return Some((number, nanos));
             }
@@ -152,7 +152,7 @@ pub struct ArrivedPacket<'a> {
     pub stamped_ns: Option<i64>,
 }
 
-/// What became of the replies of a batch.
+/// The outcomes of the replies of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentBatch {
     /// How many the kernel took.

@@ -5,19 +5,37 @@
 //! request and its answer neither stamp serves where that of the request proved wrong, nor that of an answer which
 //! would have come before the request was made. A little of such an error would go unnoticed, and the round trip would
 //! seem shorter than it can be. The stamp of user space only lengthens it, which an estimator takes for queueing.
+//!
+//! The stamp of a network card is closer still, and comes before that of the kernel. It is by the card's own clock,
+//! which may be broken or another one's, so the same is asked of it; where it does not serve, that of the kernel does.
 
-use crate::StampMode;
 use crate::ledger::{Outstanding, SendId};
 use crate::mapper::PairMark;
 use crate::stamper::DepartureStamp;
+use crate::{CardId, StampMode};
 use ffclock_units::{Stamp, StampLocation, StampShift};
 
-/// Why the kernel's stamp of a packet is of no use.
+/// Why the stamp of the kernel, or of a network card, is of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StampDiscarded {
-    /// The kernel gave none.
+    /// There was none.
     #[error("the kernel gave no stamp")]
     Missing,
+    /// The network card gave none.
+    #[error("the network card gave no stamp")]
+    CardMissing,
+    /// The stamp of the card was seen before, on another packet.
+    #[error("the stamp of the network card is that of another packet")]
+    Repeated,
+    /// The stamp is of another card than the packets of this socket pass.
+    #[error("the stamp is of another network card")]
+    OtherCard,
+    /// The clock of the card was stepped around the time of the stamp.
+    #[error("the clock of the network card was stepped")]
+    CardStepped,
+    /// The clock of the card cannot be read.
+    #[error("the clock of the network card cannot be read")]
+    CardUnreadable,
     /// The system clock was set around the time of the stamp.
     #[error("the system clock was set")]
     ClockStepped,
@@ -43,7 +61,7 @@ pub enum StampDiscarded {
 pub struct BestStamp {
     /// Moved by the host's own delays, where they are known.
     pub stamp: Stamp,
-    /// Why the kernel's stamp does not serve; `None` where it does.
+    /// Why a better stamp, which was asked for, does not serve; `None` where the best one does.
     pub shortfall: Option<StampDiscarded>,
 }
 
@@ -58,7 +76,12 @@ pub struct StampShifts {
 
 impl StampShifts {
     fn of(&self, stamp: &Stamp) -> StampShift {
-        if stamp.location == StampLocation::Kernel { self.kernel } else { self.user }
+        match stamp.location {
+            StampLocation::Kernel => self.kernel,
+            // At the wire itself there is nothing to take off.
+            StampLocation::Hardware => StampShift::default(),
+            StampLocation::User | StampLocation::Unknown => self.user,
+        }
     }
 }
 
@@ -71,6 +94,10 @@ pub enum StampQuality {
     Refused,
     /// In user space, since the kernel's stamps do not serve, for this reason at the latest.
     Missing(StampDiscarded),
+    /// In the kernel, since the network card gives no stamps.
+    NoCard,
+    /// In the kernel, since the stamps of the network card do not serve, for this reason at the latest.
+    CardMissing(StampDiscarded),
 }
 
 /// One stamp is missing now and then, for instance when the system clock is set; this many exchanges in a row are
@@ -97,6 +124,24 @@ struct SentRequest {
     departure: DepartureStamp,
     /// The kernel's stamp of it contradicts the order of events.
     is_contradicted: bool,
+    /// The network card's does.
+    is_card_contradicted: bool,
+    /// The network card's stamp of it.
+    by_card: Option<Stamp>,
+}
+
+/// The stamps of a packet beside that of user space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BetterStamps {
+    pub(crate) kernel: Result<Stamp, StampDiscarded>,
+    /// `None` where no network card is asked.
+    pub(crate) card: Option<Result<Stamp, StampDiscarded>>,
+}
+
+impl BetterStamps {
+    pub(crate) fn of_kernel(kernel: Result<Stamp, StampDiscarded>) -> Self {
+        BetterStamps { kernel, card: None }
+    }
 }
 
 impl Judge {
@@ -105,9 +150,27 @@ impl Judge {
         Judge { wanted, granted, shifts: StampShifts::default(), latest, missed, shortfall }
     }
 
-    /// What the kernel agreed to.
+    /// What the kernel agreed to; the hardware only while a network card is used.
     pub(crate) fn granted(&self) -> StampMode {
         self.granted
+    }
+
+    /// What was asked for.
+    pub(crate) fn wanted(&self) -> StampMode {
+        self.wanted
+    }
+
+    /// A network card is used from now on, or none any more.
+    pub(crate) fn use_card(&mut self, card: Option<CardId>) {
+        if self.granted != StampMode::User && self.wanted == StampMode::Hardware {
+            self.granted = if card.is_some() { StampMode::Hardware } else { StampMode::Kernel };
+            self.missed = 0;
+        }
+    }
+
+    /// Whether the network card's stamps come as a rule, so that a late one is worth waiting for.
+    pub(crate) fn expects_card(&self) -> bool {
+        self.granted == StampMode::Hardware && self.missed < EXCHANGES_MISSED
     }
 
     /// Moves stamps by `shifts` from now on.
@@ -122,7 +185,8 @@ impl Judge {
 
     /// A packet was sent to the one peer of the socket: what comes next is taken to answer it.
     pub(crate) fn ask(&mut self, id: SendId, departure: DepartureStamp) -> Option<BestStamp> {
-        self.latest = Some(SentRequest { id, departure, is_contradicted: false });
+        let (is_contradicted, is_card_contradicted) = (false, false);
+        self.latest = Some(SentRequest { id, departure, is_contradicted, is_card_contradicted, by_card: None });
         self.send(&departure)
     }
 
@@ -131,33 +195,56 @@ impl Judge {
         (self.granted == StampMode::User).then(|| self.sent_by_user(departure, StampDiscarded::Missing))
     }
 
-    /// The kernel's stamp of a packet sent has come, or proved useless.
-    pub(crate) fn sent(&mut self, packet: &Outstanding, kernel: Result<Stamp, StampDiscarded>) -> BestStamp {
+    /// The better stamps of a packet sent have come, or proved useless.
+    pub(crate) fn sent(&mut self, packet: &Outstanding, better: &BetterStamps) -> BestStamp {
+        let contradicts = |stamp: &Result<Stamp, StampDiscarded>| {
+            matches!(
+                stamp,
+                Err(StampDiscarded::BeforeReading | StampDiscarded::AfterReading | StampDiscarded::Repeated)
+            )
+        };
         if let Some(latest) = self.latest.as_mut().filter(|latest| latest.id == packet.id) {
-            latest.is_contradicted =
-                matches!(kernel, Err(StampDiscarded::BeforeReading | StampDiscarded::AfterReading));
+            latest.is_contradicted = contradicts(&better.kernel);
+            latest.is_card_contradicted = better.card.as_ref().is_some_and(contradicts);
+            latest.by_card = better.card.and_then(Result::ok);
         }
-        match kernel {
-            Ok(stamp) => BestStamp { stamp: self.shifts.of(&stamp).sent(stamp), shortfall: None },
-            Err(reason) => self.sent_by_user(&packet.departure, reason),
-        }
+        self.choose(better, |judge, stamp| judge.shifts.of(&stamp).sent(stamp), packet.departure.user)
     }
 
-    /// The kernel gives no stamp of the latest packet sent.
-    pub(crate) fn give_up(&mut self, id: SendId) -> Option<BestStamp> {
+    /// No better stamp of the latest packet sent is waited for than `kernel`, if that has come.
+    pub(crate) fn give_up(&mut self, id: SendId, kernel: Option<Result<Stamp, StampDiscarded>>) -> Option<BestStamp> {
         let departure = self.latest.as_ref().filter(|latest| latest.id == id)?.departure;
-        Some(self.sent_by_user(&departure, StampDiscarded::Missing))
+        let card = (self.granted == StampMode::Hardware).then_some(Err(StampDiscarded::CardMissing));
+        let better = BetterStamps { kernel: kernel.unwrap_or(Err(StampDiscarded::Missing)), card };
+        Some(self.choose(&better, |judge, stamp| judge.shifts.of(&stamp).sent(stamp), departure.user))
     }
 
     /// A packet was received.
-    pub(crate) fn received(&mut self, user: Stamp, kernel: Result<Stamp, StampDiscarded>) -> BestStamp {
-        match kernel.and_then(|stamp| self.in_order(stamp)) {
-            Ok(stamp) => BestStamp { stamp: self.shifts.of(&stamp).received(stamp), shortfall: None },
-            Err(reason) => {
-                self.shortfall = reason;
-                BestStamp { stamp: self.shifts.user.received(user), shortfall: Some(reason) }
-            }
+    pub(crate) fn received(&mut self, user: Stamp, better: &BetterStamps) -> BestStamp {
+        let kernel = better.kernel.and_then(|stamp| self.in_order(stamp));
+        let card = better.card.map(|card| card.and_then(|stamp| self.in_order_by_card(stamp)));
+        self.choose(&BetterStamps { kernel, card }, |judge, stamp| judge.shifts.of(&stamp).received(stamp), user)
+    }
+
+    /// The best of them, moved by `shifted`; why it is no better one is kept.
+    fn choose(&mut self, better: &BetterStamps, shifted: impl Fn(&Self, Stamp) -> Stamp, user: Stamp) -> BestStamp {
+        let (stamp, shortfall) = match (better.card, better.kernel) {
+            (Some(Ok(stamp)), _) | (None, Ok(stamp)) => (stamp, None),
+            (Some(Err(reason)), Ok(stamp)) => (stamp, Some(reason)),
+            (_, Err(reason)) => (user, Some(reason)),
+        };
+        self.shortfall = shortfall.unwrap_or(self.shortfall);
+        BestStamp { stamp: shifted(self, stamp), shortfall }
+    }
+
+    /// Packets take time: an answer passes the card after its request.
+    fn in_order_by_card(&self, stamp: Stamp) -> Result<Stamp, StampDiscarded> {
+        let Some(request) = &self.latest else { return Ok(stamp) };
+        if request.is_card_contradicted {
+            return Err(StampDiscarded::RequestContradicted);
         }
+        let after = request.by_card.map_or(request.departure.user.counter, |sent| sent.counter);
+        if after.is_after(stamp.counter) { Err(StampDiscarded::BeforeRequest) } else { Ok(stamp) }
     }
 
     fn in_order(&self, stamp: Stamp) -> Result<Stamp, StampDiscarded> {
@@ -176,12 +263,21 @@ impl Judge {
         BestStamp { stamp: self.shifts.user.sent(departure.user), shortfall: Some(reason) }
     }
 
-    /// Takes note of an exchange that was made with these stamps. The reason where, with it, the kernel's stamps count
-    /// as missing.
+    /// The location of the stamps that were granted.
+    fn location(&self) -> StampLocation {
+        match self.granted {
+            StampMode::Hardware => StampLocation::Hardware,
+            StampMode::Kernel => StampLocation::Kernel,
+            StampMode::User => StampLocation::User,
+        }
+    }
+
+    /// Takes note of an exchange that was made with these stamps. The reason where, with it, the stamps that were
+    /// granted count as missing.
     pub(crate) fn note_exchange(&mut self, stamps: [&Stamp; 2]) -> Option<StampDiscarded> {
         // Where the kernel refused, nothing is missing.
-        let is_missed = stamps.iter().any(|stamp| stamp.location != StampLocation::Kernel);
-        let counts = self.granted == StampMode::Kernel && is_missed;
+        let is_missed = stamps.iter().any(|stamp| stamp.location != self.location());
+        let counts = self.granted != StampMode::User && is_missed;
         self.missed = if counts { self.missed.saturating_add(1) } else { 0 };
         (self.missed == EXCHANGES_MISSED).then_some(self.shortfall)
     }
@@ -189,10 +285,10 @@ impl Judge {
     /// Where packets are stamped.
     pub(crate) fn quality(&self) -> StampQuality {
         match (self.wanted, self.granted) {
-            (StampMode::Kernel, StampMode::User) => StampQuality::Refused,
-            (StampMode::Kernel, StampMode::Kernel) if self.missed >= EXCHANGES_MISSED => {
-                StampQuality::Missing(self.shortfall)
-            }
+            (StampMode::Kernel | StampMode::Hardware, StampMode::User) => StampQuality::Refused,
+            (_, StampMode::Kernel) if self.missed >= EXCHANGES_MISSED => StampQuality::Missing(self.shortfall),
+            (_, StampMode::Hardware) if self.missed >= EXCHANGES_MISSED => StampQuality::CardMissing(self.shortfall),
+            (StampMode::Hardware, StampMode::Kernel) => StampQuality::NoCard,
             _ => StampQuality::AsWanted,
         }
     }

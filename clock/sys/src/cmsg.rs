@@ -5,16 +5,21 @@
 //! multiple of 8.
 
 use crate::address;
-use ffclock_units::{Moment, Span, Utc};
+use crate::hardware::{CardPassage, CardStamp};
+use ffclock_units::{Moment, Phc, Span, Utc};
 use std::net::SocketAddr;
 
 const HEADER: usize = 16;
+/// `SCM_TIMESTAMPING_PKTINFO` of asm-generic/socket.h.
+const PACKET_INFORMATION: libc::c_int = 58;
 
 /// What came beside a packet or in an entry of the error queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extras {
     /// The kernel's software stamp by the system clock.
     pub(crate) stamped: Option<Moment<Utc>>,
+    /// The stamp of the network card by its own clock.
+    pub(crate) by_card: Option<CardStamp>,
     /// Why the entry is in the error queue.
     pub(crate) error: Option<QueuedError>,
 }
@@ -37,10 +42,15 @@ pub(crate) struct QueuedError {
 /// Reads the messages in `control`; what is cut off or unknown is left out.
 pub(crate) fn parse(control: &[u8]) -> Extras {
     let mut extras = Extras::default();
+    let (mut shown, mut passage) = (None, None);
     let mut rest = control;
     while let Some((level, kind, data, next)) = split(rest) {
         match (level, kind) {
-            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => extras.stamped = software_stamp(data),
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
+                extras.stamped = software_stamp(data);
+                shown = hardware_stamp(data);
+            }
+            (libc::SOL_SOCKET, PACKET_INFORMATION) => passage = passage_of(data),
             (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                 extras.error = queued_error(data);
             }
@@ -48,6 +58,7 @@ pub(crate) fn parse(control: &[u8]) -> Extras {
         }
         rest = next;
     }
+    extras.by_card = shown.map(|shown| CardStamp { shown, passage });
     extras
 }
 
@@ -131,10 +142,26 @@ fn split(control: &[u8]) -> Option<Split<'_>> {
 /// The first of three timespecs: software, (formerly) hardware made comparable, raw hardware. All zero means that there
 /// is none.
 fn software_stamp(data: &[u8]) -> Option<Moment<Utc>> {
+    timespec(data).map(Moment::from_origin)
+}
+
+/// The third of them.
+fn hardware_stamp(data: &[u8]) -> Option<Moment<Phc>> {
+    timespec(data.get(32..)?).map(Moment::from_origin)
+}
+
+fn timespec(data: &[u8]) -> Option<Span> {
     let seconds = i64::from_ne_bytes(*data.first_chunk()?);
     let nanos = i64::from_ne_bytes(*data.get(8..)?.first_chunk()?);
     let in_range = (seconds, nanos) != (0, 0) && (0..1_000_000_000).contains(&nanos);
-    in_range.then(|| Moment::from_origin(Span::from_secs(seconds) + Span::from_nanos(nanos.into())))
+    in_range.then(|| Span::from_secs(seconds) + Span::from_nanos(nanos.into()))
+}
+
+/// A `scm_ts_pktinfo`: the device, where 0 means that it is not known, and the length of the frame.
+fn passage_of(data: &[u8]) -> Option<CardPassage> {
+    let device = u32::from_ne_bytes(*data.first_chunk()?);
+    let frame_bytes = u32::from_ne_bytes(*data.get(4..)?.first_chunk()?);
+    (device != 0).then_some(CardPassage { device, frame_bytes })
 }
 
 fn queued_error(data: &[u8]) -> Option<QueuedError> {
@@ -178,6 +205,26 @@ mod tests {
         assert_eq!(extras.stamped, Some(moment));
         let queued = extras.error.unwrap();
         assert_eq!((queued.errno, queued.origin, queued.data, queued.offender), (42, 4, 7, None));
+    }
+
+    #[test]
+    fn the_stamp_of_a_card_comes_with_its_device() {
+        let parts = [5_i64, 6, 0, 0, 7, 8].iter().flat_map(|part| part.to_ne_bytes()).collect::<Vec<_>>();
+        let mut control =
+            message(libc::SOL_SOCKET, PACKET_INFORMATION, &[3, 0, 0, 0, 90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        control.extend(message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &parts));
+        let extras = parse(&control);
+        let at = |seconds, nanos| Span::from_secs(seconds) + Span::from_nanos(nanos);
+        assert_eq!(extras.stamped, Some(Moment::from_origin(at(5, 6))));
+        let stamp = CardStamp {
+            shown: Moment::from_origin(at(7, 8)),
+            passage: Some(CardPassage { device: 3, frame_bytes: 90 }),
+        };
+        assert_eq!(extras.by_card, Some(stamp));
+        let unknown = message(libc::SOL_SOCKET, PACKET_INFORMATION, &[0; 16]);
+        assert_eq!(parse(&unknown), Extras::default());
+        let software = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &timespecs(5, 6));
+        assert_eq!(parse(&software).by_card, None);
     }
 
     #[test]

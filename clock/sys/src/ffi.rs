@@ -1,5 +1,5 @@
-//! The calls into libc, each behind a safe function. What the kernels do differently is below. Unsafe code is here and
-//! in `mapping.rs`.
+//! The calls into libc, each behind a safe function. What the kernels do differently is below. Unsafe code is here,
+//! in `mapping.rs` and in `system_v.rs`.
 
 #[cfg(target_os = "linux")]
 mod batch;
@@ -14,7 +14,8 @@ use freebsd as os;
 use linux as os;
 
 pub(crate) use os::{
-    dropped_packets, mount_privately, own_thread, set_receive_buffer, timer_cancelled_on_set, user_of_peer,
+    dropped_packets, hardware, mount_privately, own_thread, references, set_receive_buffer, timer_cancelled_on_set,
+    user_of_peer,
 };
 
 #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@ mod freebsd;
 #[cfg(target_os = "linux")]
 mod linux;
 
+use crate::hardware::CardStamp;
 use ffclock_units::{Moment, Utc};
 use std::net::SocketAddr;
 
@@ -12,6 +13,15 @@ use std::net::SocketAddr;
 pub(crate) use freebsd::{next_entry, number_packets, of_received, queue_errors};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{next_entry, number_chosen_packets, number_packets, of_received, queue_errors};
+
+/// The stamps of a packet that was received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReceivedStamps {
+    /// The kernel's software stamp by the system clock.
+    pub(crate) stamped: Option<Moment<Utc>>,
+    /// That of the network card.
+    pub(crate) by_card: Option<CardStamp>,
+}
 
 /// What the kernel reports about a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +33,8 @@ pub(crate) enum SendReport {
         number: u32,
         /// The kernel's software stamp by the system clock.
         stamped: Option<Moment<Utc>>,
+        /// The stamp of the network card: it comes by itself, after that of the kernel.
+        by_card: Option<CardStamp>,
     },
     /// It did not arrive.
     Unreachable {

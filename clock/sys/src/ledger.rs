@@ -4,7 +4,9 @@
 //! number with each stamp. Here every packet gets a number of our own that never repeats, and the kernel's is
 //! translated.
 
+use crate::StampDiscarded;
 use crate::stamper::DepartureStamp;
+use ffclock_units::Stamp;
 use std::collections::VecDeque;
 
 /// Names one packet that a socket sent; never used twice by the same socket.
@@ -25,6 +27,8 @@ pub(crate) struct Outstanding {
     key: u32,
     /// What was read before it was sent: its stamp lies after.
     pub(crate) departure: DepartureStamp,
+    /// The kernel's stamp, where it has come and that of the network card has not.
+    pub(crate) kernel: Option<Result<Stamp, StampDiscarded>>,
 }
 
 /// Packets whose stamps have not come yet; the oldest are given up.
@@ -53,13 +57,25 @@ impl Ledger {
         if self.outstanding.len() == MOST {
             self.outstanding.pop_front();
         }
-        self.outstanding.push_back(Outstanding { id, key, departure });
+        self.outstanding.push_back(Outstanding { id, key, departure, kernel: None });
         id
     }
 
     /// The packet that the kernel numbered `key`, if its stamp is still waited for.
     pub(crate) fn find(&self, key: u32) -> Option<Outstanding> {
         self.outstanding.iter().find(|packet| packet.key == key).copied()
+    }
+
+    /// A packet whose stamp is still waited for.
+    pub(crate) fn awaited(&self, id: SendId) -> Option<&Outstanding> {
+        self.outstanding.iter().find(|packet| packet.id == id)
+    }
+
+    /// The kernel's stamp of a packet has come, and that of the network card is waited for.
+    pub(crate) fn keep(&mut self, id: SendId, kernel: Result<Stamp, StampDiscarded>) {
+        if let Some(packet) = self.outstanding.iter_mut().find(|packet| packet.id == id) {
+            packet.kernel = Some(kernel);
+        }
     }
 
     /// Its stamp has come.
@@ -88,7 +104,7 @@ mod tests {
     use ffclock_units::Period;
 
     fn departure() -> DepartureStamp {
-        Stamper::new(CounterId::MonotonicRaw, Period::from_hertz(1e9).unwrap()).depart_for_kernel()
+        Stamper::new(CounterId::MonotonicRaw, Period::from_hertz(1e9).unwrap()).depart_for_kernel(None)
     }
 
     #[test]
@@ -108,6 +124,17 @@ mod tests {
         let id = ledger.expect(departure());
         ledger.settle(id);
         assert_eq!(ledger.find(0), None);
+    }
+
+    #[test]
+    fn the_kernels_stamp_is_kept_while_that_of_the_card_is_awaited() {
+        let mut ledger = Ledger::default();
+        let id = ledger.expect(departure());
+        ledger.keep(id, Err(StampDiscarded::TooOld));
+        assert_eq!(ledger.awaited(id).unwrap().kernel, Some(Err(StampDiscarded::TooOld)));
+        assert_eq!(ledger.find(0).unwrap().id, id, "it is still waited for");
+        ledger.settle(id);
+        assert_eq!(ledger.awaited(id), None);
     }
 
     #[test]

@@ -7,9 +7,10 @@
 //! The kernel stamps packets with the system clock, which may be stepped or slewed. [`Stamper`] turns such a stamp into
 //! a reading of the counter with the help of pairs (counter, system clock) taken around it, widens it by all that the
 //! system clock may have done in between, and discards it where the clock was stepped. From there on the system clock
-//! plays no part. [`StampedSocket`] says which stamp of a packet is the best, and why no better one serves.
+//! plays no part. A network card stamps packets by a clock of its own, whose line over the counter is estimated, and
+//! which is never set either. [`StampedSocket`] says which stamp of a packet is the best, and why no better one serves.
 //!
-//! Unsafe code is in `ffi/` (calls into libc) and `mapping.rs` (shared memory) only.
+//! Unsafe code is in `ffi/` (calls into libc), `mapping.rs` and `system_v.rs` (shared memory) only.
 #![deny(missing_docs)]
 
 mod address;
@@ -22,6 +23,7 @@ mod credentials;
 mod devices;
 mod driver;
 mod ffi;
+mod hardware;
 mod kernel_stamps;
 mod ledger;
 mod mapper;
@@ -32,12 +34,14 @@ pub mod places;
 mod poll;
 #[cfg(target_os = "linux")]
 mod privilege;
+mod references;
 mod shared_file;
 mod shared_words;
 mod signals;
 mod socket;
 mod stamper;
 mod stream;
+mod system_v;
 mod time;
 mod timer;
 mod tracefs;
@@ -49,20 +53,24 @@ pub use best::{BestStamp, StampDiscarded, StampQuality, StampShifts};
 pub use credentials::is_own_or_root;
 pub use devices::{addresses_of, device_index, device_with};
 pub use driver::{DriverStamps, DriverTally};
+pub use hardware::{CardChange, CardId, DeviceSetup, HardwareUnavailable};
 pub use ledger::SendId;
 pub use notify::{Notice, notify, watchdog_interval};
 pub use pairs::{Pair, PairReader, SystemPairs, Watch};
 pub use poll::{Interest, poll};
 #[cfg(target_os = "linux")]
 pub use privilege::drop_privileges;
+pub use references::{HardwareClock, PulseDevice, PulseEdge, PulseSource, SeenPulse, SharedTime, SharedTimeError};
 pub use shared_file::PageFileError;
 pub use shared_words::{
-    SharedHistory, SharedHistoryReader, SharedPage, SharedPageReader, SharedWords, SharedWordsReader, history_beside,
+    ForeignFormat, SharedHistory, SharedHistoryReader, SharedPage, SharedPageReader, SharedWords, SharedWordsReader,
+    history_beside,
 };
 pub use signals::{Signal, Signals};
 pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocket, Transmitted};
 pub use stamper::Stamper;
 pub use stream::{give_up_silent_peer, lengthen_queue};
+pub use system_v::{SystemVError, SystemVWords};
 pub use time::{mono_now, random_nonce, system_utc_now};
 pub use timer::CancelOnSetTimer;
 pub use tracefs::{

@@ -1,5 +1,4 @@
-//! A file of words in memory, shared with other processes. One of the two files of this crate that may hold unsafe
-//! code.
+//! A file of words in memory, shared with other processes. One of the files of this crate that may hold unsafe code.
 
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;

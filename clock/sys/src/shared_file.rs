@@ -107,12 +107,6 @@ impl SharedFile {
         if hole < self.bytes as u64 { Err(PageFileError::Hole(path.to_owned())) } else { Ok(file) }
     }
 
-    /// Whether the file at `path` is the one of this identity, and whole. It is not when it was removed, replaced or
-    /// cut off; the last would end a process at its next store.
-    pub(crate) fn is_at(&self, path: &Path, file: FileIdentity) -> bool {
-        fs::symlink_metadata(path).is_ok_and(|found| identity(&found) == file && found.len() == self.bytes as u64)
-    }
-
     pub(crate) fn error(&self, path: &Path, error: io::Error) -> PageFileError {
         let path = path.to_owned();
         match (error.kind(), error.raw_os_error()) {
@@ -192,6 +186,11 @@ impl SharedFile {
             _ => self.error(path, error),
         })
     }
+}
+
+/// Whether the file at `path` is the one of this identity, and whole.
+pub(crate) fn is_at(path: &Path, file: FileIdentity, bytes: usize) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| identity(&found) == file && found.len() == bytes as u64)
 }
 
 pub(crate) fn identity(file: &fs::Metadata) -> FileIdentity {

@@ -7,7 +7,7 @@
 
 use crate::PageFileError;
 use crate::mapping::{Access, Mapping};
-use crate::shared_file::{FileIdentity, SharedFile, identity};
+use crate::shared_file::{self, FileIdentity, SharedFile, identity};
 use core::sync::atomic::AtomicU64;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -53,6 +53,15 @@ pub fn history_beside(page: &Path) -> PathBuf {
     path.into()
 }
 
+/// What a file of another program's format is, of which a program of ours is the writer.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignFormat {
+    /// What users call it.
+    pub kind: &'static str,
+    /// How it begins.
+    pub mark: [u8; 8],
+}
+
 impl SharedPage {
     /// Opens the page at `path` for writing, going on in an existing file of the right size (mode 0644), or making a
     /// new one of zeros; missing directories are made too (mode 0755). A page of another size, or one that was cut off
@@ -62,17 +71,8 @@ impl SharedPage {
     /// When another process writes it, when something stands there that is not a page, when there is no room for it,
     /// and whatever else the file system says.
     pub fn create(path: &Path) -> Result<Self, PageFileError> {
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            let made = DirBuilder::new().recursive(true).mode(0o755).create(parent);
-            made.map_err(|error| PAGE.error(path, error))?;
-        }
+        make_directory(PAGE, path)?;
         Self::make(PAGE, path)
-    }
-
-    /// Whether the file at `path` is this page, and whole. It is not when it was removed, replaced or cut off; the last
-    /// would end this process at its next store.
-    pub fn is_at(&self, path: &Path) -> bool {
-        PAGE.is_at(path, self.identity)
     }
 }
 
@@ -83,11 +83,6 @@ impl SharedHistory {
     /// As [`SharedPage::create`].
     pub fn create(path: &Path) -> Result<Self, PageFileError> {
         Self::make(HISTORY, path)
-    }
-
-    /// Whether the file at `path` is this history, and whole: as [`SharedPage::is_at`].
-    pub fn is_at(&self, path: &Path) -> bool {
-        HISTORY.is_at(path, self.identity)
     }
 }
 
@@ -111,7 +106,29 @@ impl SharedHistoryReader {
     }
 }
 
+/// Makes the directory of the file at `path` (mode 0755).
+fn make_directory(kind: SharedFile, path: &Path) -> Result<(), PageFileError> {
+    let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o755).create(parent).map_err(|error| kind.error(path, error))
+}
+
 impl<const COUNT: usize> SharedWords<COUNT> {
+    /// Opens a file of this format at `path` for writing, as [`SharedPage::create`]. It begins with zeros or, where a
+    /// writer was there before, with its mark.
+    ///
+    /// # Errors
+    /// As [`SharedPage::create`].
+    pub fn create_as(format: ForeignFormat, path: &Path) -> Result<Self, PageFileError> {
+        let kind = SharedFile { kind: format.kind, mark: format.mark, bytes: COUNT * size_of::<u64>() };
+        make_directory(kind, path)?;
+        let made = Self::make(kind, path)?;
+        let first = made.words().first().map(|word| word.load(core::sync::atomic::Ordering::Relaxed));
+        if first.is_some_and(|word| word != 0 && word != u64::from_ne_bytes(format.mark)) {
+            return Err(PageFileError::Foreign { path: path.to_owned(), kind: format.kind });
+        }
+        Ok(made)
+    }
+
     fn make(kind: SharedFile, path: &Path) -> Result<Self, PageFileError> {
         let wrap = |error| kind.error(path, error);
         let file = kind.create(path)?;
@@ -123,6 +140,12 @@ impl<const COUNT: usize> SharedWords<COUNT> {
     /// The words.
     pub fn words(&self) -> &[AtomicU64; COUNT] {
         self.mapping.words()
+    }
+
+    /// Whether the file at `path` is this one, and whole. It is not when it was removed, replaced or cut off; the last
+    /// would end this process at its next store.
+    pub fn is_at(&self, path: &Path) -> bool {
+        shared_file::is_at(path, self.identity, COUNT * size_of::<u64>())
     }
 }
 

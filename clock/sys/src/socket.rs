@@ -4,25 +4,29 @@
 //! queue of the socket and is an event, [`SocketEvent::Transmitted`], with the number of the packet. It may never come;
 //! the stamp of user space is good in any case, only wider of the truth. A packet received comes with both. Beside each
 //! stamp stands the best one ([`BestStamp`]), moved by the host's own delays where they are known
-//! ([`StampedSocket::shift`]), and why it is no better.
+//! ([`StampedSocket::shift`]), and why it is no better. Where a network card stamps too
+//! ([`StampedSocket::use_hardware`]), its stamp of a packet sent comes after the kernel's, and both are one event.
 //!
 //! An ICMP message about a packet (no program listens there) is an event as well and ends nothing.
 
 use crate::address::RawAddress;
-use crate::best::Judge;
+use crate::best::{BetterStamps, Judge};
 use crate::ffi::{self, Message};
+use crate::hardware::CardStamp;
 use crate::kernel_stamps::{self, SendReport};
 use crate::ledger::{Ledger, SendId};
 use crate::stamper::{Arrival, DepartureStamp};
-use crate::{BestStamp, StampDiscarded, StampQuality, StampShifts, Stamper};
-use ffclock_units::{Moment, Stamp, Utc};
+use crate::{BestStamp, CardId, StampDiscarded, StampQuality, StampShifts, Stamper};
+use ffclock_units::{Moment, Phc, Stamp, Utc};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Who stamps the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampMode {
+    /// The network card, where one is used ([`StampedSocket::use_hardware`]); and the kernel as a second best.
+    Hardware,
     /// The kernel, at the boundary to the driver; and user space as a second best.
     Kernel,
     /// User space alone.
@@ -45,7 +49,7 @@ pub struct Sent {
 pub struct Transmitted {
     /// The packet.
     pub id: SendId,
-    /// When it passed to the driver.
+    /// When it passed to the driver, by the kernel.
     pub stamp: Result<Stamp, StampDiscarded>,
     /// The best stamp.
     pub best: BestStamp,
@@ -97,6 +101,10 @@ pub struct StampedSocket {
     /// Whether the kernel's count was restarted at some time, so that a stamp may belong to an earlier packet.
     is_renumbered: bool,
     judge: Judge,
+    /// The network card that stamps.
+    card: Option<CardId>,
+    /// Its last stamps, the newest first: none of them is that of another packet.
+    seen: [Option<Moment<Phc>>; 4],
     /// Whether ICMP messages come through the error queue, so that the errors of calls say nothing new.
     queues_errors: bool,
     /// An error that a call returned.
@@ -124,7 +132,7 @@ impl StampedSocket {
         socket.set_nonblocking(true)?;
         self.queues_errors = kernel_stamps::queue_errors(&socket).is_ok();
         self.socket = socket;
-        if self.mode() == StampMode::Kernel { self.restart_numbers() } else { Ok(()) }
+        if self.is_in_kernel() { self.restart_numbers() } else { Ok(()) }
     }
 
     /// A socket that talks to any host from `address`.
@@ -138,7 +146,7 @@ impl StampedSocket {
     fn of(socket: UdpSocket, peer: Option<SocketAddr>, wanted: StampMode) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let queues_errors = kernel_stamps::queue_errors(&socket).is_ok();
-        let is_granted = wanted == StampMode::Kernel && kernel_stamps::number_packets(&socket).is_ok();
+        let is_granted = wanted != StampMode::User && kernel_stamps::number_packets(&socket, wanted).is_ok();
         let granted = if is_granted { StampMode::Kernel } else { StampMode::User };
         Ok(StampedSocket {
             socket,
@@ -146,12 +154,37 @@ impl StampedSocket {
             ledger: Ledger::default(),
             is_renumbered: false,
             judge: Judge::new(wanted, granted),
+            card: None,
+            seen: [None; 4],
             queues_errors,
             pending: None,
         })
     }
 
-    /// Who stamps: what was asked for, or user space where the kernel cannot.
+    /// Takes the stamps of this network card from now on, which the stamper knows
+    /// ([`Stamper::use_hardware`]); of none with `None`. The socket must have been made for [`StampMode::Hardware`].
+    pub fn use_hardware(&mut self, card: Option<CardId>) {
+        self.judge.use_card(card);
+        self.card = card.filter(|_| self.mode() == StampMode::Hardware);
+    }
+
+    /// Whether the network card's stamp of this packet has not come and is worth waiting for: with an answer on a short
+    /// way it may come after that.
+    pub fn awaits_hardware(&self, id: SendId) -> bool {
+        self.judge.expects_card() && self.ledger.awaited(id).is_some()
+    }
+
+    /// Waits for stamps of packets sent, for a millisecond at most.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait_for_stamp(&self) -> io::Result<()> {
+        // No event is asked for: an entry in the queue of errors is one in any case.
+        let mut stamp = [libc::pollfd { fd: self.socket.as_raw_fd(), events: 0, revents: 0 }];
+        ffi::poll(&mut stamp, 1).map(drop)
+    }
+
+    /// Who stamps: what was asked for, or the second best where it cannot.
     pub fn mode(&self) -> StampMode {
         self.judge.granted()
     }
@@ -175,8 +208,9 @@ impl StampedSocket {
     /// The best stamp of the latest packet to the peer, of which the kernel's is no longer waited for; `None` where it
     /// is not the latest.
     pub fn give_up(&mut self, id: SendId) -> Option<BestStamp> {
+        let kernel = self.ledger.awaited(id).and_then(|packet| packet.kernel);
         self.ledger.settle(id);
-        self.judge.give_up(id)
+        self.judge.give_up(id, kernel)
     }
 
     /// Our own address.
@@ -259,15 +293,12 @@ impl StampedSocket {
         // again.
         let mut tries = 3;
         loop {
-            let departure = match self.mode() {
-                StampMode::Kernel => stamper.depart_for_kernel(),
-                StampMode::User => stamper.depart(),
-            };
+            let departure = if self.is_in_kernel() { stamper.depart_for_kernel(self.card) } else { stamper.depart() };
             let error = match ffi::send_message(self.socket.as_fd(), bytes, to) {
                 Ok(_) => return Ok(self.sent(departure)),
                 Err(error) => error,
             };
-            if self.mode() == StampMode::Kernel {
+            if self.is_in_kernel() {
                 // Whether the kernel counted the packet depends on its version, so its count is restarted.
                 self.restart_numbers()?;
             }
@@ -280,10 +311,7 @@ impl StampedSocket {
     }
 
     fn sent(&mut self, departure: DepartureStamp) -> Sent {
-        let id = match self.mode() {
-            StampMode::Kernel => self.ledger.expect(departure),
-            StampMode::User => self.ledger.number(),
-        };
+        let id = if self.is_in_kernel() { self.ledger.expect(departure) } else { self.ledger.number() };
         let best = if self.peer.is_some() { self.judge.ask(id, departure) } else { self.judge.send(&departure) };
         Sent { id, user: departure.user, best }
     }
@@ -291,7 +319,12 @@ impl StampedSocket {
     fn restart_numbers(&mut self) -> io::Result<()> {
         self.ledger.restart_keys();
         self.is_renumbered = true;
-        kernel_stamps::number_packets(&self.socket)
+        kernel_stamps::number_packets(&self.socket, self.judge.wanted())
+    }
+
+    /// Whether the kernel stamps, and perhaps a network card beside it.
+    fn is_in_kernel(&self) -> bool {
+        self.mode() != StampMode::User
     }
 
     /// Keeps an error that is about the network for the next event; others are returned.
@@ -311,15 +344,18 @@ impl StampedSocket {
     fn received(&mut self, message: &Message, user: Stamp, stamper: &mut Stamper) -> Option<Received> {
         let from = message.address.decode().or(self.peer)?;
         let headers = if from.is_ipv4() { 28 } else { 48 };
-        let kernel = match self.mode() {
-            StampMode::User => Err(StampDiscarded::Missing),
-            StampMode::Kernel => stamper.received(&Arrival {
-                stamped: kernel_stamps::of_received(message),
-                ip_length: message.length + headers,
-                answers: self.judge.latest_mark(),
-            }),
+        let stamps = kernel_stamps::of_received(message);
+        let kernel = if self.is_in_kernel() {
+            let (stamped, answers) = (stamps.stamped, self.judge.latest_mark());
+            stamper.received(&Arrival { stamped, ip_length: message.length + headers, answers })
+        } else {
+            Err(StampDiscarded::Missing)
         };
-        let best = self.judge.received(user, kernel);
+        let card = self.card.map(|card| {
+            let stamp = self.fresh(stamps.by_card)?;
+            stamper.received_by_card((card, &stamp), kernel.as_ref().unwrap_or(&user))
+        });
+        let best = self.judge.received(user, &BetterStamps { kernel, card });
         let is_truncated = message.flags & libc::MSG_TRUNC != 0;
         Some(Received { length: message.length, is_truncated, from, user, kernel, best })
     }
@@ -329,7 +365,12 @@ impl StampedSocket {
         while let Some(entry) = kernel_stamps::next_entry(self.socket.as_fd()) {
             match entry {
                 SendReport::Unreachable { errno, reporter } => return Some(unreachable(errno, reporter)),
-                SendReport::Sent { number, stamped } => {
+                SendReport::Sent { number, by_card: Some(stamp), .. } => {
+                    if let Some(transmitted) = self.transmitted_by_card(number, stamp, stamper) {
+                        return Some(SocketEvent::Transmitted(transmitted));
+                    }
+                }
+                SendReport::Sent { number, stamped, by_card: None } => {
                     if let Some(transmitted) = self.transmitted(number, stamped, stamper) {
                         return Some(SocketEvent::Transmitted(transmitted));
                     }
@@ -346,8 +387,41 @@ impl StampedSocket {
             // Of a packet that had this number before the count was restarted: the right one is still to come.
             return None;
         }
+        if self.card.is_some() {
+            self.ledger.keep(packet.id, stamp);
+            return None;
+        }
         self.ledger.settle(packet.id);
-        Some(Transmitted { id: packet.id, stamp, best: self.judge.sent(&packet, stamp) })
+        Some(Transmitted { id: packet.id, stamp, best: self.judge.sent(&packet, &BetterStamps::of_kernel(stamp)) })
+    }
+
+    fn transmitted_by_card(&mut self, number: u32, stamp: CardStamp, stamper: &mut Stamper) -> Option<Transmitted> {
+        let card = self.card?;
+        let packet = self.ledger.find(number)?;
+        let kernel = packet.kernel.unwrap_or(Err(StampDiscarded::Missing));
+        let by_card = self
+            .fresh(Some(stamp))
+            .and_then(|stamp| stamper.sent_by_card((card, &stamp), &packet.departure, kernel.ok()));
+        if by_card == Err(StampDiscarded::BeforeReading) && self.is_renumbered {
+            // As above, of an earlier packet of this number.
+            return None;
+        }
+        self.ledger.settle(packet.id);
+        let better = BetterStamps { kernel, card: Some(by_card) };
+        Some(Transmitted { id: packet.id, stamp: kernel, best: self.judge.sent(&packet, &better) })
+    }
+
+    /// A stamp of the card, unless an earlier packet had the same: cards that are broken give one twice.
+    fn fresh(&mut self, stamp: Option<CardStamp>) -> Result<CardStamp, StampDiscarded> {
+        let stamp = stamp.ok_or(StampDiscarded::CardMissing)?;
+        if self.seen.contains(&Some(stamp.shown)) {
+            return Err(StampDiscarded::Repeated);
+        }
+        self.seen.rotate_right(1);
+        if let Some(newest) = self.seen.first_mut() {
+            *newest = Some(stamp.shown);
+        }
+        Ok(stamp)
     }
 }
 

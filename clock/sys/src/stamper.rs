@@ -3,22 +3,29 @@
 //! A packet has up to three stamps. User space reads the counter around the system call. The kernel stamps at the
 //! boundary to the driver by the system clock, which [`Mapper`] turns into a reading of the counter or discards. Where
 //! the host offers it, the counter itself was read at the driver ([`DriverStamps`]), which is found with the help of
-//! the kernel's stamp and takes its place.
+//! the kernel's stamp and takes its place. And a network card may stamp by its own clock, on the wire's side of all
+//! that the host does ([`Stamper::use_hardware`]).
 //!
 //! One stamper serves all sockets of a process: what one of them learns of the system clock serves the others. Which of
 //! a packet's stamps is the best, and why it is no better one, the socket says ([`BestStamp`](crate::BestStamp)): it
 //! knows what was sent to whom.
 
+use crate::hardware::{Card, CardStamp};
 use crate::mapper::{Mapper, PairMark};
-use crate::{DriverStamps, DriverTally, PairReader, StampDiscarded, SystemPairs};
+use crate::{
+    CardChange, CardId, DeviceSetup, DriverStamps, DriverTally, HardwareUnavailable, PairReader, StampDiscarded,
+    SystemPairs,
+};
 use ffclock_counter::CounterId;
-use ffclock_units::{Direction, Moment, Period, Span, Stamp, StampLocation, Ticks, Utc};
+use ffclock_units::{Counter, Direction, Moment, Period, Span, Stamp, StampLocation, Ticks, Utc};
 
 /// Stamps packets by one counter.
 #[derive(Debug)]
 pub struct Stamper {
     mapper: Mapper<SystemPairs>,
     driver: Option<DriverStamps>,
+    cards: Vec<Card>,
+    counter: (CounterId, Period),
     /// The least that reading the counter takes.
     read_cost: Ticks,
 }
@@ -48,7 +55,8 @@ impl Stamper {
     pub fn new(counter: CounterId, period: Period) -> Self {
         let mut reader = SystemPairs::new(counter);
         let read_cost = read_cost(&mut reader);
-        Stamper { mapper: Mapper::new(reader, period), driver: None, read_cost }
+        let mapper = Mapper::new(reader, period);
+        Stamper { mapper, driver: None, cards: Vec::new(), counter: (counter, period), read_cost }
     }
 
     /// Remembers enough to stamp packets that have waited this long to be taken over; 80 ms without this call.
@@ -56,9 +64,49 @@ impl Stamper {
         self.mapper.remember_for(longest_wait);
     }
 
+    /// The counter, and its nominal period.
+    pub fn counter(&self) -> (CounterId, Period) {
+        self.counter
+    }
+
+    /// Reads the counter and the system clock together, so that what the system clock shows from here on can be placed.
+    pub fn look(&mut self) {
+        self.mapper.mark();
+    }
+
+    /// What the counter showed when the system clock showed `shown`: for stamps that other programs, or the kernel on
+    /// other devices than sockets, took by it. It was before this call.
+    ///
+    /// # Errors
+    /// The system clock was stepped since, or the time is too long ago or in the future.
+    pub fn place(&mut self, shown: Moment<Utc>) -> Result<Stamp, StampDiscarded> {
+        self.mapper.map_received(shown, None)
+    }
+
     /// Takes stamps of the driver's boundary where they are found, from now on.
     pub fn refine_with(&mut self, driver: DriverStamps) {
         self.driver = Some(driver);
+    }
+
+    /// Takes stamps of the network card behind a device, from now on, on sockets that ask for it
+    /// ([`StampedSocket::use_hardware`](crate::StampedSocket::use_hardware)).
+    ///
+    /// # Errors
+    /// The card gives none; the message names the remedy.
+    pub fn use_hardware(&mut self, device: &str, setup: DeviceSetup) -> Result<CardId, HardwareUnavailable> {
+        let card = Card::of(device, setup, self.counter)?;
+        let id = card.id();
+        // One that is known keeps its line, unless it was removed and is another one now.
+        self.cards.retain(|known| known.id() != id || !known.is_gone());
+        if !self.cards.iter().any(|known| known.id() == id) {
+            self.cards.push(card);
+        }
+        Ok(id)
+    }
+
+    /// What was done to the clocks of cards since the last call.
+    pub fn take_card_changes(&mut self) -> Vec<CardChange> {
+        self.cards.iter_mut().flat_map(Card::take_changes).collect()
     }
 
     /// How often such a stamp was found; `None` where none are taken.
@@ -68,7 +116,11 @@ impl Stamper {
 
     /// A packet is handed over right after this. Its own stamp of user space is the last thing that is read: the packet
     /// leaves later, and what passes until then counts as part of its way.
-    pub(crate) fn depart_for_kernel(&mut self) -> DepartureStamp {
+    pub(crate) fn depart_for_kernel(&mut self, card: Option<CardId>) -> DepartureStamp {
+        if card.is_some() {
+            let now = self.mapper.read_counter();
+            self.card(card).into_iter().for_each(|card| card.look(now));
+        }
         if let Some(driver) = &mut self.driver {
             // Room for the passage of this packet.
             driver.drain(self.mapper.read_counter());
@@ -113,6 +165,57 @@ impl Stamper {
         Ok(self.refine(Direction::Incoming, stamp, Some(arrival.ip_length)))
     }
 
+    /// The stamp of the network card on a packet that was sent. It was earlier than this call, and later than the stamp
+    /// of user space and, if that came, that of the kernel: otherwise it is of another packet or by another clock.
+    ///
+    /// # Errors
+    /// It cannot be trusted.
+    pub(crate) fn sent_by_card(
+        &mut self,
+        (card, stamp): (CardId, &CardStamp),
+        departure: &DepartureStamp,
+        kernel: Option<Stamp>,
+    ) -> Result<Stamp, StampDiscarded> {
+        let now = self.mapper.read_counter();
+        let card = self.card(Some(card)).ok_or(StampDiscarded::CardUnreadable)?;
+        let placed = card.place(stamp, now)?;
+        if !card.is_unbroken_since(departure.user.counter) {
+            return Err(StampDiscarded::CardStepped);
+        }
+        if earliest(&placed).is_after(now) {
+            return Err(StampDiscarded::AfterReading);
+        }
+        let after = |limit: &Stamp| !earliest(limit).is_after(latest(&placed));
+        if after(&departure.user) && kernel.as_ref().is_none_or(after) {
+            Ok(placed)
+        } else {
+            Err(StampDiscarded::BeforeReading)
+        }
+    }
+
+    /// The stamp of the network card on a packet that was received. It was earlier than the stamp of the kernel or,
+    /// where there is none, that of user space.
+    ///
+    /// # Errors
+    /// It cannot be trusted.
+    pub(crate) fn received_by_card(
+        &mut self,
+        (card, stamp): (CardId, &CardStamp),
+        later: &Stamp,
+    ) -> Result<Stamp, StampDiscarded> {
+        let now = self.mapper.read_counter();
+        let card = self.card(Some(card)).ok_or(StampDiscarded::CardUnreadable)?;
+        let placed = card.place_received(stamp, now)?;
+        if !card.is_unbroken_since(placed.counter) {
+            return Err(StampDiscarded::CardStepped);
+        }
+        if earliest(&placed).is_after(latest(later)) { Err(StampDiscarded::AfterReading) } else { Ok(placed) }
+    }
+
+    fn card(&mut self, id: Option<CardId>) -> Option<&mut Card> {
+        self.cards.iter_mut().find(|card| Some(card.id()) == id)
+    }
+
     /// A reading in user space; its width is what reading takes at least.
     fn now(&mut self) -> Stamp {
         Stamp { counter: self.mapper.read_counter(), width: self.read_cost, location: StampLocation::User }
@@ -122,6 +225,14 @@ impl Stamper {
         let found = self.driver.as_mut().and_then(|driver| driver.refine(direction, stamp, ip_length));
         found.map_or(stamp, |counter| Stamp { counter, width: self.read_cost, ..stamp })
     }
+}
+
+fn earliest(stamp: &Stamp) -> Counter {
+    stamp.counter - stamp.width.halved()
+}
+
+fn latest(stamp: &Stamp) -> Counter {
+    stamp.counter + stamp.width.halved()
 }
 
 /// The least that reading the counter takes.

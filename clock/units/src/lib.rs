@@ -31,7 +31,7 @@ pub use counter::{Counter, CounterEpoch, Ticks};
 pub use counter_id::{CounterId, ModuleCounter};
 pub use direction::Direction;
 pub use leap::{LeapAnnouncement, LeapStep, LeapTable};
-pub use moment::{Moment, Mono, Server, Tai, Timescale, Utc};
+pub use moment::{Moment, Mono, Phc, Server, Tai, Timescale, Utc};
 pub use options::{OptionDoc, OptionError, OptionValue};
 pub use period::Period;
 pub use rate::Rate;

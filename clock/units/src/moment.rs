@@ -41,6 +41,11 @@ timescale!(
     /// A monotonic scale of this host with an arbitrary origin, for deadlines only.
     Mono, "monotonic"
 );
+timescale!(
+    /// What the clock of one network card shows (a PTP hardware clock): free-running as far as this host is concerned,
+    /// with an arbitrary origin.
+    Phc, "PHC"
+);
 
 /// A point in time: 2^-64 s since the origin of the scale `S`.
 ///

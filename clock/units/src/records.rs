@@ -9,6 +9,8 @@ pub enum StampLocation {
     User,
     /// In the kernel, at the boundary to the driver.
     Kernel,
+    /// In the network card, at its boundary to the wire.
+    Hardware,
     /// Not known: a trace that does not say, or a simulation.
     Unknown,
 }

@@ -69,7 +69,7 @@ impl FastPath {
         self.responder.withdraw()
     }
 
-    /// What became of packets so far.
+    /// The packets so far, by outcome.
     ///
     /// # Errors
     /// The kernel refuses.

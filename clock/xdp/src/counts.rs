@@ -1,6 +1,6 @@
-//! What became of packets to the served port.
+//! Packets to the served port, by outcome.
 
-/// What became of a packet. The order is that of `enum outcome` in `bpf/responder.bpf.c`.
+/// The outcome of a packet. The order is that of `enum outcome` in `bpf/responder.bpf.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastOutcome {
     /// Answered in the driver.

@@ -6,10 +6,11 @@
 //! - half the width of the bracket in which the pair (counter, boot-time clock) was read, and rounding;
 //! - for its rate, the same of two pairs by the time between them;
 //! - the slewing that may begin after it was made, by the time since: `slew` is the largest change of rate that is
-//!   allowed for, against the mean since the pair before. `adjtimex` slews by up to 500 ppm.
+//!   allowed for, against the mean since the pair before. `adjtimex` changes its frequency by up to 1000 ppm, from one
+//!   end of its range to the other.
 //!
-//! Pairs show faster slewing (by `adjtimex`'s tick, say) when the next line is made. Then there is none until two lines
-//! in a row agree: [`NoLine::Slewed`].
+//! Pairs show faster slewing (by `adjtimex`'s tick, say) when the next line is made; until then replies are wrong by
+//! more than they state. Then there is no line until two in a row agree: [`NoLine::Slewed`].
 
 use ffclock_counter::{ClockReading, CounterId, HostClock, read_narrowest};
 use ffclock_units::{Counter, Rate, Span, Ticks};
@@ -22,9 +23,9 @@ mod tests;
 const LONGEST_MAX_NS: u64 = 1 << 30;
 /// As in the program: bits behind the point of a rate, beyond the 32 of a time.
 const RATE_BITS: u32 = 30;
-/// What reading and rounding add to a pair: the clock is truncated to nanoseconds, a time to 2^-32 s, and the kernel's
-/// two ways to read the clock round apart.
-const ROUNDING: Span = Span::from_nanos(3);
+/// What reading and rounding add to a pair: the clock is truncated to nanoseconds, a time to 2^-32 s and then to an
+/// even or odd number of these, and the kernel's two ways to read the clock round apart.
+const ROUNDING: Span = Span::from_nanos(4);
 /// Brackets tried for one pair.
 const TRIES: usize = 5;
 /// A second of the counter against a second of the boot-time clock: beyond this one of them did not run.

@@ -1,6 +1,7 @@
 //! The tables of an answer for people.
 
 use crate::text::{self, Align};
+use ffclock_units::Direction;
 
 /// Rows below a heading with the names of the columns, separated by bars. A `>` before a name sets the cells of its
 /// column at the right, as numbers stand.
@@ -19,6 +20,14 @@ pub(crate) fn counted<const N: usize>(counts: [(u64, &str); N]) -> String {
 /// Nanoseconds, shown as microseconds.
 pub(crate) fn us(ns: f64) -> String {
     format!("{:.2}", ns / 1e3)
+}
+
+/// The way of a packet as a cell.
+pub(crate) fn way(direction: Direction) -> String {
+    match direction {
+        Direction::Outgoing => "out".to_owned(),
+        Direction::Incoming => "in".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use ffclock_counter::CounterId;
 use ffclock_replay::Figure;
 use ffclock_units::{Rate, Span};
 use serde::Serialize;
+pub(crate) use stage::sibling;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};

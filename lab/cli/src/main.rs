@@ -10,9 +10,11 @@ mod columns;
 mod counters;
 mod csv_file;
 mod demo;
+mod exporter;
 mod files;
 mod generate;
 mod lab;
+mod live;
 mod owd;
 mod probe;
 mod progress;
@@ -93,6 +95,8 @@ pub(crate) enum Public {
     Owd(owd::Args),
     /// Measure how message delays between hosts correlate: the Theta-Model
     Theta(theta::Args),
+    /// Compare running daemons side by side, each with a clock of its own
+    Live(live::Args),
     /// Synchronise to servers with a known time and show how well, in minutes
     Demo(demo::Args),
 }
@@ -127,6 +131,7 @@ fn run(cli: &LabCli<Everything>) -> Result<(), Failure> {
             Public::Probe(args) => probe::run(global, args),
             Public::Owd(args) => owd::run(global, args),
             Public::Theta(args) => theta::run(global, args),
+            Public::Live(args) => live::run(global, args),
             Public::Demo(args) => demo::run(global, args),
         },
         Everything::Hidden(Hidden::Generate(args)) => generate::run(global, args),

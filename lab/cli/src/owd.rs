@@ -1,10 +1,11 @@
 //! `ffclock-lab owd`: one-way delays between hosts that have pages.
 
-mod exporter;
 mod reflect;
 mod report;
 mod send;
 mod table;
+
+pub(crate) use reflect::is_asked_to_end;
 
 use crate::GlobalOptions;
 use crate::failure::Failure;

@@ -3,20 +3,25 @@
 //! The work is done in `ffclock_theta` and `ffclock_theta_live`. Each command parses, calls and prints, in a file of
 //! its own.
 
+mod advise;
 mod analyse;
 mod check;
 mod correlate;
 mod coverage;
 mod drawing;
 mod import;
+mod input;
 mod load;
 mod rank;
 mod report;
+mod results;
 mod run;
 mod simulate;
 mod table;
 #[cfg(test)]
 mod tests;
+mod watch;
+mod why;
 
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::algorithm::Quorum;
@@ -30,6 +35,8 @@ use ffclock_theta::algorithm::Quorum;
   Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
   $ ffclock-lab theta correlate run-1
   $ ffclock-lab theta coverage run-1 --under run-2
+  $ ffclock-lab theta why run-1 --round 17
+  $ ffclock-lab theta watch messages.csv --receiver leader --sender a --sender b
   $ ffclock-lab theta check --printed --n 7 --f 2
   $ ffclock-lab theta analyse run-1 --trim '1 s'
   $ ffclock-lab theta report run-1 --output out
@@ -49,6 +56,8 @@ enum ThetaCommand {
     Correlate(correlate::Args),
     /// Hold the bounds that suit a calm run against a run under load: a timeout, or a ratio of delays
     Coverage(coverage::Args),
+    /// Choose when a failure detector may suspect: by a timeout, or by a number of messages
+    Advise(advise::Args),
     /// Explore what the algorithm does under every fault
     Check(check::Args),
     /// Run the algorithm live, on this machine or on several
@@ -61,8 +70,12 @@ enum ThetaCommand {
     Simulate(simulate::Args),
     /// Draw histograms of the delays and ratios of a log, on one page
     Report(report::Args),
-    /// Make a log from a packet capture of another system's requests
+    /// Make a log from a packet capture of another system's requests, or from a list of its messages
     Import(import::Args),
+    /// Watch the messages of a running system: Omega of the last minute and of the run
+    Watch(watch::Args),
+    /// Say why the ratio was largest: the slow message, its way and its siblings
+    Why(why::Args),
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
@@ -70,6 +83,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         ThetaCommand::Analyse(args) => analyse::run(global, args),
         ThetaCommand::Correlate(args) => correlate::run(global, args),
         ThetaCommand::Coverage(args) => coverage::run(global, args),
+        ThetaCommand::Advise(args) => advise::run(global, args),
         ThetaCommand::Check(args) => check::run(global, args),
         ThetaCommand::Run(args) => run::run(global, args),
         ThetaCommand::Rank(args) => rank::run(global, args),
@@ -77,6 +91,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         ThetaCommand::Simulate(args) => simulate::run(global, args),
         ThetaCommand::Report(args) => report::run(global, args),
         ThetaCommand::Import(args) => import::run(global, args),
+        ThetaCommand::Watch(args) => watch::run(global, args),
+        ThetaCommand::Why(args) => why::run(global, args),
     }
 }
 

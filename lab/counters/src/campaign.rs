@@ -97,7 +97,7 @@ pub trait Surroundings {
     fn wait(&mut self, deadline: Moment<Mono>, share: f64) -> Result<ControlFlow<()>, Self::Error>;
 }
 
-/// What became of a campaign. What was measured before an error is worth as much as ever.
+/// The result of a campaign. What was measured before an error is worth as much as ever.
 #[derive(Debug)]
 pub struct CampaignCourse<E> {
     /// The phases as they really were: one begins when its conditions are there, and the last one may have been cut

@@ -15,7 +15,7 @@ const ROWS: usize = 1 << 14;
 const WAYS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
-struct Place<V> {
+struct SenderPlace<V> {
     /// 0 is a free place.
     hash: u64,
     last: Moment<Mono>,
@@ -26,12 +26,12 @@ struct Place<V> {
 #[derive(Debug)]
 struct ForgetfulTable<V> {
     hasher: RandomState,
-    places: Vec<[Place<V>; WAYS]>,
+    places: Vec<[SenderPlace<V>; WAYS]>,
 }
 
 impl<V: Copy> ForgetfulTable<V> {
     fn new(unused: V) -> Self {
-        let free = Place { hash: 0, last: Moment::from_origin(Span::ZERO), value: unused };
+        let free = SenderPlace { hash: 0, last: Moment::from_origin(Span::ZERO), value: unused };
         ForgetfulTable { hasher: RandomState::new(), places: vec![[free; WAYS]; ROWS] }
     }
 
@@ -44,7 +44,7 @@ impl<V: Copy> ForgetfulTable<V> {
         let way = known.unwrap_or_else(oldest);
         let place = &mut row[way];
         if known.is_none() {
-            *place = Place { hash, last: now, value: fresh };
+            *place = SenderPlace { hash, last: now, value: fresh };
         }
         place.last = now;
         &mut place.value
@@ -61,17 +61,17 @@ struct Allowance {
 
 /// Decides which packets are answered, and counts those of each session.
 #[derive(Debug)]
-pub struct Admission {
+pub struct SenderAdmission {
     rate: u32,
     addresses: ForgetfulTable<Allowance>,
     sessions: ForgetfulTable<u32>,
 }
 
-impl Admission {
+impl SenderAdmission {
     /// Answers up to `rate` packets per second of each address, and a second's worth at once.
     pub fn new(rate: u32) -> Self {
         let unused = Allowance { left: 0.0, since: Moment::from_origin(Span::ZERO) };
-        Admission { rate, addresses: ForgetfulTable::new(unused), sessions: ForgetfulTable::new(0) }
+        SenderAdmission { rate, addresses: ForgetfulTable::new(unused), sessions: ForgetfulTable::new(0) }
     }
 
     /// Whether a packet of `from` may be answered. Addresses of IPv6 count by their first 64 bits: a host has the rest
@@ -114,9 +114,10 @@ mod tests {
 
     #[test]
     fn an_address_has_its_rate_and_no_more() {
-        let mut admission = Admission::new(10);
+        let mut admission = SenderAdmission::new(10);
         let one = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-        let admitted = |admission: &mut Admission, now| (0..100).filter(|_| admission.admit(one, mono(now))).count();
+        let admitted =
+            |admission: &mut SenderAdmission, now| (0..100).filter(|_| admission.admit(one, mono(now))).count();
         assert_eq!(admitted(&mut admission, 0), 10);
         assert_eq!(admitted(&mut admission, 500), 5);
         assert!(admission.admit(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), mono(500)));
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn sessions_are_counted_apart() {
-        let mut admission = Admission::new(10);
+        let mut admission = SenderAdmission::new(10);
         let from = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let numbers: Vec<u32> = (0..3).map(|_| admission.next_of(from(1), 5, mono(0))).collect();
         assert_eq!(numbers, [0, 1, 2]);
@@ -137,7 +138,7 @@ mod tests {
     /// A million senders take no more room than one, and the busy one among them is remembered.
     #[test]
     fn a_million_senders_find_the_same_room() {
-        let mut admission = Admission::new(10);
+        let mut admission = SenderAdmission::new(10);
         let busy = SocketAddr::from((Ipv4Addr::LOCALHOST, 862));
         let mut busy_packets = 0;
         for number in 0..1_000_000_u32 {

@@ -34,7 +34,7 @@ pub struct OwnTimes {
     pub tai_ahead: Span,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PacketFate {
     /// Both one-way delays are known.
@@ -100,7 +100,7 @@ pub struct Delay {
 
 /// What the times of a packet say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgedPacket {
     /// Whether they can be true.
     pub fate: PacketFate,
     /// T2 - T1: from us to the reflector.
@@ -114,13 +114,13 @@ pub struct Judged {
 }
 
 /// Judges a reply. A reply whose error estimate is missing counts as one of unknown error.
-pub fn judge(own: &OwnTimes, reply: &TestReply) -> Judged {
+pub fn judge(own: &OwnTimes, reply: &TestReply) -> JudgedPacket {
     let form = reply.error.form();
     let near = (own.received.time, own.tai_ahead);
     let (received, sent) = (reply.received.to_utc(form, near), reply.sent.to_utc(form, near));
     let theirs = reply.error.bound().unwrap_or(Bound::UNKNOWN) + ROUNDING;
     let held = sent - received;
-    let judged = Judged {
+    let judged = JudgedPacket {
         fate: PacketFate::Measured,
         forward: Delay { delay: received - own.sent.time, bound: own.sent.bound + theirs },
         backward: Delay { delay: own.received.time - sent, bound: own.received.bound + theirs },
@@ -128,11 +128,11 @@ pub fn judge(own: &OwnTimes, reply: &TestReply) -> Judged {
         held,
     };
     let both = own.sent.is_synchronised && own.received.is_synchronised && reply.error.is_synchronised();
-    Judged { fate: fate(&judged, both.then_some(theirs)), ..judged }
+    JudgedPacket { fate: fate(&judged, both.then_some(theirs)), ..judged }
 }
 
 /// `theirs` is the bound of T2 and of T3, if all clocks are synchronised.
-fn fate(judged: &Judged, theirs: Option<Bound>) -> PacketFate {
+fn fate(judged: &JudgedPacket, theirs: Option<Bound>) -> PacketFate {
     let Some(theirs) = theirs else { return PacketFate::Unsynchronised };
     let slack = (theirs + theirs).as_span();
     let is_impossible = |span: Span, slack: Span| (span + slack).is_negative();

@@ -5,7 +5,7 @@
 
 use crate::OwdError;
 use crate::judge::ClockedTime;
-use crate::sent::Passage;
+use crate::sent::StampedPassage;
 use ffclock_client::{Clock, Status};
 use ffclock_counter::{CounterId, USABLE, nominal, read_ordered};
 use ffclock_sys::Stamper;
@@ -77,14 +77,14 @@ impl PageTime {
     }
 
     /// A stamp taken now.
-    pub(crate) fn passage_now(&self) -> Passage {
+    pub(crate) fn passage_now(&self) -> StampedPassage {
         let stamp =
             Stamp { counter: read_ordered(self.counter), width: Ticks::from_raw(1), location: StampLocation::User };
-        Passage { stamp, epoch: self.epoch() }
+        StampedPassage { stamp, epoch: self.epoch() }
     }
 
     /// The time of a passage. The width of its stamp is in the bound.
-    pub(crate) fn time_of(&self, passage: &Passage) -> ClockedTime {
+    pub(crate) fn time_of(&self, passage: &StampedPassage) -> ClockedTime {
         let stamp = ffclock_client::Stamp::from_parts(passage.stamp.counter, passage.epoch);
         match self.clock.time_of(stamp) {
             Ok(time) if time.reading.status != Status::Unsynchronised => ClockedTime {
@@ -101,14 +101,14 @@ impl PageTime {
     }
 
     /// TAI - UTC at a passage; zero where it is not known.
-    pub(crate) fn tai_ahead(&self, passage: &Passage) -> Span {
+    pub(crate) fn tai_ahead(&self, passage: &StampedPassage) -> Span {
         let stamp = ffclock_client::Stamp::from_parts(passage.stamp.counter, passage.epoch);
         let ahead = |time: ffclock_client::VotedTime| time.tai.since_origin() - time.reading.time.since_origin();
         self.clock.time_of(stamp).map_or(Span::ZERO, ahead)
     }
 
     /// From one passage to another, by the difference clock.
-    pub(crate) fn interval(&self, first: &Passage, second: &Passage) -> Span {
+    pub(crate) fn interval(&self, first: &StampedPassage, second: &StampedPassage) -> Span {
         let [from, to] =
             [first, second].map(|passage| ffclock_client::Stamp::from_parts(passage.stamp.counter, passage.epoch));
         let counted = || self.span(second.stamp.counter - first.stamp.counter);

@@ -59,7 +59,7 @@ pub enum RecordFault {
 pub struct OwdRow {
     /// Counted from 0 in the session.
     pub number: u64,
-    /// What became of it.
+    /// Its fate.
     pub fate: PacketFate,
     /// T1, when it left.
     pub sent: Moment<Utc>,

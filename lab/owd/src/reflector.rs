@@ -1,13 +1,13 @@
 //! The session-reflector: answers test packets with the times at which they came and left, by the page of this host.
 //!
-//! A reply is as long as its request, so it never amplifies; what it remembers has a fixed size ([`Admission`]).
+//! A reply is as long as its request, so it never amplifies; what it remembers has a fixed size ([`SenderAdmission`]).
 
 use crate::OwdError;
-use crate::admission::Admission;
+use crate::admission::SenderAdmission;
 use crate::error_estimate::ErrorEstimate;
 use crate::packet::{NotTestPacket, PACKET_BYTES_MAX, TestReply, TestRequest, WireTime};
 use crate::page_time::{PageTime, Unsynchronised};
-use crate::sent::Passage;
+use crate::sent::StampedPassage;
 use ffclock_sys::{Received, SocketEvent, StampMode, StampedSocket, Stamper, mono_now};
 use serde::Serialize;
 use std::io::Write;
@@ -46,7 +46,7 @@ pub struct ReflectorPlan {
     pub numbering: Numbering,
 }
 
-/// What became of the packets.
+/// The packets by their outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReflectorCounts {
     /// Packets answered.
@@ -68,7 +68,7 @@ pub struct Reflector {
     socket: StampedSocket,
     stamper: Stamper,
     page: PageTime,
-    admission: Admission,
+    admission: SenderAdmission,
     numbering: Numbering,
     counts: ReflectorCounts,
     passages: Option<Box<dyn Write>>,
@@ -89,7 +89,7 @@ impl Reflector {
             socket,
             stamper: page.stamper(),
             page,
-            admission: Admission::new(plan.rate),
+            admission: SenderAdmission::new(plan.rate),
             numbering: plan.numbering,
             counts: ReflectorCounts::default(),
             passages: None,
@@ -116,7 +116,7 @@ impl Reflector {
         self.socket.local_address().map_err(OwdError::network("the socket has no address"))
     }
 
-    /// What became of the packets until now.
+    /// The packets until now, by their outcome.
     pub fn counts(&self) -> ReflectorCounts {
         self.counts
     }
@@ -168,7 +168,7 @@ impl Reflector {
             Numbering::Stateful => self.admission.next_of(received.from, request.session, now),
             Numbering::Stateless => request.sequence,
         };
-        let arrived = Passage { stamp: received.best.stamp, epoch: self.page.epoch() };
+        let arrived = StampedPassage { stamp: received.best.stamp, epoch: self.page.epoch() };
         let left = self.reply(request, sequence, &arrived, length);
         match self.socket.send_to(&self.buffer[..length], received.from, &mut self.stamper) {
             Ok(_) => self.counts.reflected += 1,
@@ -181,7 +181,13 @@ impl Reflector {
     }
 
     /// Makes the reply in place of the request. When it leaves: the last thing that is read before it is handed over.
-    fn reply(&mut self, request: TestRequest, sequence: u32, arrived: &Passage, length: usize) -> Passage {
+    fn reply(
+        &mut self,
+        request: TestRequest,
+        sequence: u32,
+        arrived: &StampedPassage,
+        length: usize,
+    ) -> StampedPassage {
         let received = self.page.time_of(arrived);
         let left = self.page.passage_now();
         let sent = self.page.time_of(&left);

@@ -5,11 +5,11 @@
 
 use crate::OwdError;
 use crate::error_estimate::ErrorEstimate;
-use crate::judge::{Judged, OwnTimes, PacketFate, judge};
+use crate::judge::{JudgedPacket, OwnTimes, PacketFate, judge};
 use crate::packet::{BASE_BYTES, PACKET_BYTES_MAX, TestReply, TestRequest, WireTime};
 use crate::page_time::{PageTime, Unsynchronised};
 use crate::record::OwdRow;
-use crate::sent::{NotOurs, Passage, SentPacket, SentPackets};
+use crate::sent::{NotOurs, SentPacket, SentPackets, StampedPassage};
 use ffclock_sys::{Received, SendId, SocketEvent, StampMode, StampedSocket, Stamper, mono_now, random_nonce};
 use ffclock_units::{Moment, Mono, Span};
 use serde::Serialize;
@@ -198,7 +198,7 @@ impl Sender {
             }
         };
         let stamp = sent.best.map_or(sent.user, |best| best.stamp);
-        let number = self.packets.note(request, Passage { stamp, ..before }, mono_now());
+        let number = self.packets.note(request, StampedPassage { stamp, ..before }, mono_now());
         self.unstamped.push_back((sent.id, number));
         if self.unstamped.len() > UNSTAMPED_MAX {
             self.unstamped.pop_front();
@@ -236,14 +236,14 @@ impl Sender {
     }
 
     fn judge(&self, packet: &SentPacket, reply: &TestReply, received: &Received) -> OwdRow {
-        let arrived = Passage { stamp: received.best.stamp, epoch: self.page.epoch() };
+        let arrived = StampedPassage { stamp: received.best.stamp, epoch: self.page.epoch() };
         let own = OwnTimes {
             sent: self.page.time_of(&packet.passage),
             received: self.page.time_of(&arrived),
             interval: self.page.interval(&packet.passage, &arrived),
             tai_ahead: self.page.tai_ahead(&arrived),
         };
-        let Judged { fate, forward, backward, round_trip, held } = judge(&own, reply);
+        let JudgedPacket { fate, forward, backward, round_trip, held } = judge(&own, reply);
         let has_times = fate != PacketFate::Unsynchronised;
         OwdRow {
             forward: has_times.then_some(forward),

@@ -14,7 +14,7 @@ const WAITING_MAX: usize = 1 << 16;
 
 /// When a packet passed, and in which epoch of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct StampedPassage {
     /// By the counter.
     pub stamp: Stamp,
     /// The counter's epoch.
@@ -29,7 +29,7 @@ pub struct SentPacket {
     /// As it stood on the wire.
     pub request: TestRequest,
     /// When it left.
-    pub passage: Passage,
+    pub passage: StampedPassage,
     expires: Moment<Mono>,
     replies: u32,
 }
@@ -68,7 +68,7 @@ impl SentPackets {
     }
 
     /// The request was sent; its number.
-    pub fn note(&mut self, request: TestRequest, passage: Passage, now: Moment<Mono>) -> u64 {
+    pub fn note(&mut self, request: TestRequest, passage: StampedPassage, now: Moment<Mono>) -> u64 {
         let number = self.next;
         self.waiting.push_back(SentPacket { number, request, passage, expires: now + self.patience, replies: 0 });
         self.next += 1;
@@ -139,10 +139,10 @@ mod tests {
         Moment::from_origin(Span::from_millis(millis))
     }
 
-    fn passage(counter: u64) -> Passage {
+    fn passage(counter: u64) -> StampedPassage {
         let stamp =
             Stamp { counter: Counter::from_raw(counter), width: Ticks::from_raw(1), location: StampLocation::User };
-        Passage { stamp, epoch: CounterEpoch::from_raw(1) }
+        StampedPassage { stamp, epoch: CounterEpoch::from_raw(1) }
     }
 
     fn send(packets: &mut SentPackets, count: u64) {

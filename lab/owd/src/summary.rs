@@ -3,7 +3,7 @@
 use crate::judge::{Delay, PacketFate};
 use crate::record::OwdRow;
 use ffclock_statistics::{LogHistogram, Spread};
-use ffclock_units::Span;
+use ffclock_units::{Direction, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -181,23 +181,15 @@ pub struct HeatMap {
     pub counts: Vec<Vec<u32>>,
 }
 
-/// Which direction a picture is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// To the reflector.
-    Forward,
-    /// From the reflector.
-    Backward,
-}
-
 impl HeatMap {
     const COLUMNS: usize = 120;
     const ROWS: usize = 60;
 
-    /// The map of one direction; `None` without a packet whose delay is known and above zero.
-    pub fn of(rows: &[OwdRow], way: Way) -> Option<Self> {
+    /// The map of one direction, to the reflector or from it; `None` without a packet whose delay is known and above
+    /// zero.
+    pub fn of(rows: &[OwdRow], way: Direction) -> Option<Self> {
         let point = |row: &OwdRow| {
-            let delay = if way == Way::Forward { row.forward } else { row.backward }?;
+            let delay = if way == Direction::Outgoing { row.forward } else { row.backward }?;
             let is_kept = !row.fate.is_contradiction();
             is_kept.then(|| (row.sent.since_origin().as_seconds(), delay.delay.as_seconds() * 1e9))
         };
@@ -292,11 +284,11 @@ mod tests {
     #[test]
     fn a_heat_map_holds_every_packet_once() {
         let rows: Vec<OwdRow> = (0..500).map(|number| row(number, Some(0))).collect();
-        for way in [Way::Forward, Way::Backward] {
+        for way in [Direction::Outgoing, Direction::Incoming] {
             let map = HeatMap::of(&rows, way).unwrap();
             assert_eq!(map.counts.iter().flatten().sum::<u32>(), 500);
             assert_eq!(map.edges_ns.len(), HeatMap::ROWS + 1);
         }
-        assert!(HeatMap::of(&[row(0, None)], Way::Forward).is_none());
+        assert!(HeatMap::of(&[row(0, None)], Direction::Outgoing).is_none());
     }
 }

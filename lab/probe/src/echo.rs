@@ -17,7 +17,7 @@ pub struct EchoServer {
 
 /// What it has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answered {
+pub struct EchoCounts {
     /// Requests answered.
     pub answered: u64,
     /// Packets that are no request.
@@ -47,8 +47,8 @@ impl EchoServer {
     ///
     /// # Errors
     /// The socket fails.
-    pub fn serve(&self, stop: &AtomicBool) -> io::Result<Answered> {
-        let mut answered = Answered::default();
+    pub fn serve(&self, stop: &AtomicBool) -> io::Result<EchoCounts> {
+        let mut answered = EchoCounts::default();
         let mut buffer = [0; LONGEST + 1];
         while !stop.load(Ordering::Acquire) {
             let (length, from) = match self.socket.recv_from(&mut buffer) {

@@ -28,7 +28,7 @@ const FAST: f64 = 0.1;
 
 /// What was measured with this number of probes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Level {
+pub struct EffectLevel {
     /// Probes between user space and the driver, each way.
     pub probes: usize,
     /// The one that the level before does not have.
@@ -56,7 +56,7 @@ pub struct Cost {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// By the number of probes.
-    pub levels: Vec<Level>,
+    pub levels: Vec<EffectLevel>,
     /// How often every level was measured.
     pub rounds: usize,
 }
@@ -78,7 +78,7 @@ pub struct Corrected {
 
 /// What was seen in the blocks of one level.
 #[derive(Default)]
-struct Seen {
+struct SeenPackets {
     out_ns: Vec<f64>,
     in_ns: Vec<f64>,
     send_ns: Vec<f64>,
@@ -114,7 +114,7 @@ pub fn measure(
     let kinds: Vec<ProbeKind> = ProbeKind::ALL.into_iter().filter(|kind| kind.is_in(&plan.probes)).collect();
     let mut probes = levels(&kinds, Direction::Outgoing);
     probes.extend(levels(&kinds, Direction::Incoming).into_iter().skip(1));
-    let mut seen: Vec<Seen> = probes.iter().map(|_| Seen::default()).collect();
+    let mut seen: Vec<SeenPackets> = probes.iter().map(|_| SeenPackets::default()).collect();
     let mut done = 0;
     for round in 0..rounds {
         for place in 0..probes.len() {
@@ -136,7 +136,7 @@ pub fn measure(
     Ok(Effect::of(&kinds, &seen, rounds))
 }
 
-impl Seen {
+impl SeenPackets {
     fn take(&mut self, outcome: &ProbeOutcome, plan: &ProbePlan) -> Result<(), ProbeError> {
         let ns = |ticks: Ticks| (plan.period * ticks).as_seconds() * 1e9;
         let between = |from, to| outcome.passages.between(from, to).map(|(_, ticks)| ns(ticks));
@@ -157,14 +157,14 @@ impl Seen {
 
 impl Effect {
     /// `seen`: with the driver's probes alone, with one more of each kind on the way out, and the same on the way in.
-    fn of(kinds: &[ProbeKind], seen: &[Seen], rounds: usize) -> Option<Self> {
+    fn of(kinds: &[ProbeKind], seen: &[SeenPackets], rounds: usize) -> Option<Self> {
         let (outgoing, incoming) = seen.split_at_checked(kinds.len() + 1)?;
         let mut levels = Vec::new();
         for (probes, level) in outgoing.iter().enumerate() {
             let incoming = if probes == 0 { level } else { incoming.get(probes - 1)? };
             let before = probes.checked_sub(1);
             let cost = before.and_then(|before| Cost::of(&seen[before].fast_ns, &level.fast_ns));
-            levels.push(Level {
+            levels.push(EffectLevel {
                 probes,
                 added: before.and_then(|before| kinds.get(before).copied()),
                 out_ns: Spread::of(&level.out_ns)?,
@@ -238,10 +238,10 @@ mod tests {
     use crate::agreement::MethodAgreement;
     use crate::kind::StampedSites;
 
-    fn seen(send_ns: f64, out_ns: f64) -> Seen {
+    fn seen(send_ns: f64, out_ns: f64) -> SeenPackets {
         // Ten rounds that drift by far more than a probe costs.
         let drift = |round: usize| 500.0 * round as f64;
-        Seen {
+        SeenPackets {
             out_ns: vec![out_ns; 10],
             in_ns: vec![out_ns; 10],
             send_ns: (0..10).map(|round| send_ns + drift(round)).collect(),
@@ -252,7 +252,7 @@ mod tests {
     fn effect() -> Effect {
         let outgoing = [seen(4_000.0, 3_000.0), seen(4_150.0, 3_150.0), seen(4_250.0, 3_250.0), seen(4_500.0, 3_500.0)];
         let incoming = [seen(4_000.0, 3_100.0), seen(4_000.0, 3_200.0), seen(4_000.0, 3_300.0)];
-        let levels: Vec<Seen> = outgoing.into_iter().chain(incoming).collect();
+        let levels: Vec<SeenPackets> = outgoing.into_iter().chain(incoming).collect();
         Effect::of(&[ProbeKind::Tracing, ProbeKind::Ebpf, ProbeKind::Tap], &levels, 10).expect("there are delays")
     }
 
@@ -261,7 +261,8 @@ mod tests {
         let effect = effect();
         assert_eq!(effect.levels.iter().map(|level| level.probes).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(effect.levels[0].cost, None);
-        let median = |of: fn(&Level) -> &Spread| effect.levels.iter().map(|level| of(level).median).collect::<Vec<_>>();
+        let median =
+            |of: fn(&EffectLevel) -> &Spread| effect.levels.iter().map(|level| of(level).median).collect::<Vec<_>>();
         assert_eq!(median(|level| &level.out_ns), [3_000.0, 3_150.0, 3_250.0, 3_500.0]);
         assert_eq!(median(|level| &level.in_ns), [3_000.0, 3_100.0, 3_200.0, 3_300.0]);
         assert_eq!(effect.cost_ns(ProbeKind::Tracing), 150.0);

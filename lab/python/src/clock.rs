@@ -4,6 +4,7 @@ use crate::errors::{self, WaitTimeoutError};
 use crate::values::{PyInterval, PyReading, PyStamp};
 use core::time::Duration;
 use ffclock_client::{Bound, ReadError};
+use ffclock_units::{Moment, Span, Tai};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ use std::time::Instant;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Epochs end once in a while; that one ends between stamp and snapshot this many times in a row does not happen.
 const ATTEMPTS: usize = 3;
+/// A reading's earliest moment is before the one that it was rounded from by no more than this.
+const READING_ROUNDING: Span = Span::from_nanos(2);
 
 /// An open page. May be shared between threads.
 #[pyclass(name = "Clock", frozen, module = "ffclock")]
@@ -66,11 +69,7 @@ impl PyClock {
     #[pyo3(signature = (bound, timeout = None))]
     fn wait_until(&self, py: Python<'_>, bound: f64, timeout: Option<f64>) -> PyResult<PyReading> {
         let limit = Bound::from_seconds(checked("bound", bound)?);
-        // More than Duration holds is for ever, too.
-        let patience = match timeout {
-            Some(seconds) => Duration::try_from_secs_f64(checked("timeout", seconds)?).unwrap_or(Duration::MAX),
-            None => Duration::MAX,
-        };
+        let patience = patience(timeout)?;
         let begin = Instant::now();
         loop {
             let last = match self.look() {
@@ -79,7 +78,31 @@ impl PyClock {
             };
             match patience.checked_sub(begin.elapsed()) {
                 Some(rest) if !rest.is_zero() => py.detach(|| thread::sleep(rest.min(PAUSE))),
-                _ => return Err(timed_out(bound, last)),
+                _ => return Err(timed_out(&format!("come within a bound of {bound} s"), last)),
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// Waits until the moment ``tai_ns`` has certainly passed: until a reading has an ``earliest_tai_ns`` after it, for
+    /// at most ``timeout`` seconds (for ever if None). With the ``latest_tai_ns`` of an event this is the commit wait
+    /// of databases; it takes about twice the bound.
+    ///
+    /// Returns that reading, or raises WaitTimeoutError. Other threads run meanwhile, and an interrupt ends it.
+    /// ValueError if the timeout is negative or not a number.
+    #[pyo3(signature = (tai_ns, timeout = None))]
+    fn wait_certainly_after(&self, py: Python<'_>, tai_ns: i64, timeout: Option<f64>) -> PyResult<PyReading> {
+        let patience = patience(timeout)?;
+        let moment = Moment::<Tai>::from_origin(Span::from_nanos(i128::from(tai_ns)) + READING_ROUNDING);
+        let begin = Instant::now();
+        loop {
+            let rest = patience.saturating_sub(begin.elapsed());
+            let passed = py.detach(|| self.0.wait_certainly_after(moment, rest.min(PAUSE)));
+            if let Ok(time) = passed {
+                return Ok(PyReading::new(&time));
+            }
+            if begin.elapsed() >= patience {
+                return Err(timed_out(&format!("pass {tai_ns} ns of TAI with certainty"), self.look()));
             }
             py.check_signals()?;
         }
@@ -121,7 +144,13 @@ fn checked(name: &str, seconds: f64) -> PyResult<f64> {
     Err(PyValueError::new_err(format!("{name} must be a number of seconds that is not negative, not {seconds}")))
 }
 
-fn timed_out(bound: f64, last: Result<PyReading, ReadError>) -> PyErr {
+/// More than Duration holds is for ever, too.
+fn patience(timeout: Option<f64>) -> PyResult<Duration> {
+    let Some(seconds) = timeout else { return Ok(Duration::MAX) };
+    Ok(Duration::try_from_secs_f64(checked("timeout", seconds)?).unwrap_or(Duration::MAX))
+}
+
+fn timed_out(goal: &str, last: Result<PyReading, ReadError>) -> PyErr {
     let state = last.map_or_else(|error| error.to_string(), |reading| reading.shortcoming());
-    WaitTimeoutError::new_err(format!("the clock did not come within a bound of {bound} s in time: {state}"))
+    WaitTimeoutError::new_err(format!("the clock did not {goal} in time: {state}"))
 }

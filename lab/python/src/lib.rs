@@ -21,7 +21,7 @@ mod _ffclock {
     #[pymodule_export]
     use super::theta::{merge, plan, report, tally};
     #[pymodule_export]
-    use super::values::{PyInterval, PyReading, PyStamp};
+    use super::values::{PyInterval, PyReading, PyStamp, certainly_before};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

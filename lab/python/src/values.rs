@@ -77,6 +77,18 @@ impl PyReading {
         self.utc_ns.saturating_add(self.bound_ns)
     }
 
+    /// The earliest that TAI can be [ns since 1970-01-01 00:00:00 TAI].
+    #[getter]
+    fn earliest_tai_ns(&self) -> i64 {
+        self.tai_ns.saturating_sub(self.bound_ns)
+    }
+
+    /// The latest that TAI can be [ns since 1970-01-01 00:00:00 TAI].
+    #[getter]
+    fn latest_tai_ns(&self) -> i64 {
+        self.tai_ns.saturating_add(self.bound_ns)
+    }
+
     /// "synchronised", "warming-up", "holdover" or "unsynchronised".
     #[getter]
     fn status(&self) -> &'static str {
@@ -91,6 +103,14 @@ impl PyReading {
              noise_ns={noise_ns}, status='{status}')"
         )
     }
+}
+
+/// Whether the first event was before the second, whatever the errors within the bounds of both. False where the ranges
+/// touch, and where either clock was unsynchronised.
+#[pyfunction]
+pub(crate) fn certainly_before(first: &PyReading, second: &PyReading) -> bool {
+    let is_usable = |reading: &PyReading| reading.status != Status::Unsynchronised;
+    is_usable(first) && is_usable(second) && first.latest_tai_ns() < second.earliest_tai_ns()
 }
 
 /// A raw counter reading and the epoch of the counter that it belongs to.

@@ -96,17 +96,17 @@ pub struct PastReport {
 
 /// A reading of the counter whose truth is known.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct PastLook {
     counter: Counter,
     truth: Moment<Tai>,
 }
 
 /// What a program can read at the present.
-struct Present<'a> {
+struct PresentLook<'a> {
     reader: Reader<'a>,
     snapshot: Snapshot,
     epoch: CounterEpoch,
-    look: Look,
+    look: PastLook,
 }
 
 /// The judge, and the clock that it judges.
@@ -115,13 +115,13 @@ pub struct PastJudge {
     page: PageMemory,
     writer: HistoryWriter<Rc<HistoryWords>>,
     epoch: (CounterEpoch, Option<Counter>),
-    looks: VecDeque<Look>,
-    by_length: Vec<Account>,
+    looks: VecDeque<PastLook>,
+    by_length: Vec<AgeAccount>,
     critical: Vec<f64>,
 }
 
 /// The errors at one length.
-struct Account {
+struct AgeAccount {
     length: Span,
     /// The number of looks that are older than `length`, less one: the next stamp to be judged.
     next: usize,
@@ -148,7 +148,7 @@ impl PastJudge {
             writer: HistoryWriter::open(words, None),
             epoch: (CounterEpoch::from_raw(1), None),
             looks: VecDeque::new(),
-            by_length: LENGTHS.map(Account::new).into(),
+            by_length: LENGTHS.map(AgeAccount::new).into(),
             critical: Vec::new(),
         }
     }
@@ -189,11 +189,11 @@ impl PastJudge {
         if self.clock.published().is_none() || self.epoch.1.is_none() {
             return;
         }
-        let look = Look { counter, truth };
+        let look = PastLook { counter, truth };
         let reader = Reader::new(self.page.as_ref()).with_history(Some(self.writer.memory()));
         let Ok(snapshot) = reader.snapshot() else { return };
         self.critical.extend(snapshot.critical_scale().map(Span::as_seconds));
-        let present = Present { reader, snapshot, epoch: self.epoch.0, look };
+        let present = PresentLook { reader, snapshot, epoch: self.epoch.0, look };
         for account in &mut self.by_length {
             if let Some((then, share)) = account.stamp_before(&self.looks, &look) {
                 account.judge_stamp(&present, then);
@@ -206,16 +206,16 @@ impl PastJudge {
     /// The figures so far.
     pub fn report(&self) -> PastReport {
         PastReport {
-            stamps: self.by_length.iter().filter_map(Account::stamps).collect(),
-            intervals: self.by_length.iter().filter_map(Account::intervals).collect(),
+            stamps: self.by_length.iter().filter_map(AgeAccount::stamps).collect(),
+            intervals: self.by_length.iter().filter_map(AgeAccount::intervals).collect(),
             critical_s: Sorted::of(self.critical.iter().copied()).quantile(0.5),
         }
     }
 }
 
-impl Account {
+impl AgeAccount {
     fn new(length: Span) -> Self {
-        Account {
+        AgeAccount {
             length,
             next: 0,
             history: Vec::new(),
@@ -233,7 +233,7 @@ impl Account {
 
     /// The youngest stamp that is at least as old as this length, and which part of its age the length is: less than
     /// all only where readings are too far apart.
-    fn stamp_before(&mut self, looks: &VecDeque<Look>, now: &Look) -> Option<(Look, f64)> {
+    fn stamp_before(&mut self, looks: &VecDeque<PastLook>, now: &PastLook) -> Option<(PastLook, f64)> {
         if self.length < SHORTEST_READ {
             let then = *looks.back()?;
             return Some((then, self.length.as_seconds() / (now.truth - then.truth).as_seconds()));
@@ -245,7 +245,7 @@ impl Account {
         Some((then, 1.0))
     }
 
-    fn judge_stamp(&mut self, present: &Present<'_>, then: Look) {
+    fn judge_stamp(&mut self, present: &PresentLook<'_>, then: PastLook) {
         let by_line = present.snapshot.tai_at(then.counter);
         let (Ok(time), Ok(by_line)) = (present.reader.time_of(then.counter, present.epoch), by_line) else { return };
         let error = time.tai - then.truth;
@@ -256,7 +256,12 @@ impl Account {
     }
 
     /// Judges the interval from `then` to the present; its `share` counts.
-    fn judge_interval(&mut self, Present { reader, snapshot, epoch, look }: &Present<'_>, then: Look, share: f64) {
+    fn judge_interval(
+        &mut self,
+        PresentLook { reader, snapshot, epoch, look }: &PresentLook<'_>,
+        then: PastLook,
+        share: f64,
+    ) {
         let time_of = |counter: Counter| reader.time_of(counter, *epoch);
         let elapsed = reader.elapsed_of([then.counter, look.counter], *epoch);
         let (Ok(begin), Ok(end), Ok(elapsed)) = (time_of(then.counter), time_of(look.counter), elapsed) else { return };

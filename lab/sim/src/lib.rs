@@ -1,6 +1,6 @@
 //! The simulated laboratory: oscillators, counters, paths, hosts and servers in virtual time, with the truth known.
 //!
-//! A [`Scenario`] is read from a short file, [`Run::execute`] lives through it. The conversation and the estimate are
+//! A [`Scenario`] is read from a short file, [`Run::execute`] simulates it. The conversation and the estimate are
 //! made by the real `ffclock_source` and `ffclock_estimator`, fed as the daemon feeds them; feedback clocks of the
 //! usual kinds see the same packets beside them. A run depends on the scenario and the seed only: the same seed gives
 //! the same bits on every machine. `docs/sim.md` explains the models and the files.

@@ -46,7 +46,7 @@ pub struct StrictReport {
     pub largest_over_bound: f64,
     /// How many liars of each kind there were.
     pub liars: BTreeMap<&'static str, u64>,
-    /// Worlds in which all liars tell the same lie.
+    /// Worlds in which all liars claim the same false time.
     pub alike: u64,
     /// The worlds with the most readings outside.
     pub escapes: Vec<StrictEscape>,

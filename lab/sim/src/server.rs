@@ -64,7 +64,7 @@ impl Server {
         };
         let since_last = self.last_request.replace(at).map(|last| at - last);
         for fault in &self.spec.fault {
-            apply(fault, &mut packet, &Asked { at, since_last, begin: self.begin });
+            apply(fault, &mut packet, &AskedPacket { at, since_last, begin: self.begin });
         }
         packet
     }
@@ -118,7 +118,7 @@ fn error_of(fault: &FaultSpec, t: f64) -> f64 {
 }
 
 /// When a request comes.
-struct Asked {
+struct AskedPacket {
     at: Span,
     since_last: Option<Span>,
     /// The beginning of the world.
@@ -126,8 +126,8 @@ struct Asked {
 }
 
 /// Changes the server's description of itself as a fault has it.
-fn apply(fault: &FaultSpec, packet: &mut Packet, asked: &Asked) {
-    let Asked { at, since_last, begin } = *asked;
+fn apply(fault: &FaultSpec, packet: &mut Packet, asked: &AskedPacket) {
+    let AskedPacket { at, since_last, begin } = *asked;
     match fault {
         FaultSpec::Claims(claims) if (claims.at.0..claims.until.0).contains(&at) => {
             packet.root_dispersion = Bound::of(claims.root_dispersion.0);

@@ -344,7 +344,7 @@ impl<'a, 'b> World<'a, 'b> {
         if let Some(link) = self.links.get_mut(server) {
             link.begin(now);
         }
-        self.tell_change(server, ServerChange::Joined, now);
+        self.notify_change(server, ServerChange::Joined, now);
         self.plan_timeout(server);
     }
 
@@ -352,18 +352,18 @@ impl<'a, 'b> World<'a, 'b> {
         if let Some(link) = self.links.get_mut(server) {
             link.end();
         }
-        self.tell_change(server, ServerChange::Left, now);
+        self.notify_change(server, ServerChange::Left, now);
     }
 
-    fn tell(&mut self, server: usize, contact: Contact, now: Span) {
+    fn notify(&mut self, server: usize, contact: Contact, now: Span) {
         self.clocks.iter_mut().for_each(|judged| judged.hear((server, contact), now));
     }
 
     /// Of the only server everything is known by its exchanges.
-    fn tell_change(&mut self, server: usize, change: ServerChange, now: Span) {
+    fn notify_change(&mut self, server: usize, change: ServerChange, now: Span) {
         if !self.scenario.servers.is_empty() {
             let counter = self.counter.read(now);
-            self.tell(server, Contact::Change(change, counter), now);
+            self.notify(server, Contact::Change(change, counter), now);
         }
         if let Some(governor) = &mut self.governor {
             governor.note(server, change, self.counter.read(now));
@@ -480,7 +480,7 @@ impl<'a, 'b> World<'a, 'b> {
         if let Some(source) = &mut link.source {
             source.handle_sent(ticket, stamp);
         }
-        self.tell(server, Contact::Sent(stamp.counter), now);
+        self.notify(server, Contact::Sent(stamp.counter), now);
         let arrive = |at| self.agenda.enter(at, Happening::With(server, Errand::AtServer(bytes)));
         arrivals.into_iter().flatten().for_each(arrive);
         self.drain(server, now, None);
@@ -513,7 +513,7 @@ impl<'a, 'b> World<'a, 'b> {
             SourceEvent::Exchange(exchange) => self.complete(server, exchange, landing),
             SourceEvent::Lost => {
                 let counter = self.counter.read(now);
-                self.tell(server, Contact::Lost(counter), now);
+                self.notify(server, Contact::Lost(counter), now);
                 self.record(self.empty_row(server));
             }
             // As the daemon does: the table holds the announced second from now on.
@@ -522,8 +522,8 @@ impl<'a, 'b> World<'a, 'b> {
                     source.set_leaps(LeapTable::with(leap));
                 }
             }
-            SourceEvent::Reachable => self.tell_change(server, ServerChange::Reachable, now),
-            SourceEvent::Unreachable => self.tell_change(server, ServerChange::Unreachable, now),
+            SourceEvent::Reachable => self.notify_change(server, ServerChange::Reachable, now),
+            SourceEvent::Unreachable => self.notify_change(server, ServerChange::Unreachable, now),
             _ => {}
         }
     }
@@ -533,7 +533,7 @@ impl<'a, 'b> World<'a, 'b> {
         link.exchanges += 1;
         let sent = link.sent.filter(|sent| sent.0 == exchange.sent.counter).map(|sent| begin() + sent.1);
         let truth = arrived.map(|arrived| Truth { sent, received: begin() + arrived });
-        self.tell(server, Contact::Exchange(&exchange), now);
+        self.notify(server, Contact::Exchange(&exchange), now);
         if let Some(governor) = &mut self.governor {
             governor.take(server, &exchange);
             self.choose_polls();

@@ -2,12 +2,13 @@
 //!
 //! A system designer assumes a bound: that no message takes longer than a timeout, or that no message in transit takes
 //! longer than a multiple of what lets processes go on (the Theta-Model). Both are chosen where the system was
-//! measured, in calm. Here the same bounds are held against a second run, under load: the share of rounds, of time and
+//! measured, in calm. Here the same bounds are compared with a second run, under load: the share of rounds, of time and
 //! of messages that break them. The paper concludes that the ratio survives where the timeout does not; whether that
 //! is so depends on how the load acts, and is measured here. `docs/theta.md` has the definitions.
 
 mod resample;
 mod sample;
+mod suspicion;
 mod sweep;
 
 use crate::analysis::{AnalysisError, SwitchStamping, TimeRange, trimmed};
@@ -17,6 +18,10 @@ use crate::log::LogReader;
 use resample::{ModelSamples, Resampler};
 use serde::Serialize;
 use sweep::CoveredRun;
+
+pub use suspicion::{
+    SilenceLength, SuspicionAdvice, SuspicionError, SuspicionLimit, SuspicionModel, SuspicionOptions, suspicion_advice,
+};
 
 /// With fewer rounds nothing is concluded.
 pub const ROUNDS_MIN: usize = 50;
@@ -33,7 +38,7 @@ pub enum BoundModel {
     RatioWithDelay,
 }
 
-/// A bound that is held against both runs as it is.
+/// A bound that is compared with both runs as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GivenBound {
     /// What is bounded.

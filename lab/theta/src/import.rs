@@ -1,4 +1,5 @@
-//! Logs from captures of other systems: the requests of one client to several servers, as `tcpdump -w` leaves them.
+//! Logs of other systems: from lists of their messages ([`import_messages`]), and from captures of the requests of one
+//! client to several servers, as `tcpdump -w` leaves them ([`import`]).
 //!
 //! With one capture all stamps come from one clock. With one at each end ([`import_two_sided`]) replies are messages
 //! from where they left to where they arrived, and the clocks are compared by the packets themselves. What follows is
@@ -8,12 +9,17 @@
 //! asks a server again that it has asked in this round. docs/theta-log.md defines Omega for such a log.
 
 mod capture;
+mod messages;
 mod packet;
 mod pcap;
 mod pcapng;
 mod requests;
 mod two_sided;
 
+pub use messages::{
+    MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, MessageTable, PassedOver, TimeUnit,
+    import_messages,
+};
 pub use requests::{ImportOptions, ImportSummary, OverlapRule, import};
 pub use two_sided::{ServerCapture, TwoSidedOptions, import_two_sided};
 

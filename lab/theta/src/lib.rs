@@ -23,3 +23,5 @@ pub mod log;
 pub mod record;
 pub mod round_trip;
 pub mod simulate;
+pub mod watch;
+pub mod why;

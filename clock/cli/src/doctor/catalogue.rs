@@ -213,6 +213,10 @@ faults! {
         "look for a driver with software transmit stamps: ethtool -T DEVICE";
     STAMPS_BOUNDARY = "stamps-boundary": Warning, "stamps = \"trace\" or \"module\" was asked for and is not to be had",
         "load the module or give the rights (docs/kernel.md has the drop-ins), or set stamps = \"kernel\"";
+    STAMPS_CARD = "stamps-card": Warning, "stamps = \"hardware\" was asked for, and the kernel stamps in place of the network card",
+        "the event names the remedy: `device_stamps`, the right to read /dev/ptpN, or a card that can (docs/hardware.md)";
+    CARD_CHANGED = "card-changed": Note, "another program sets or steers the clock of the network card; around each step the kernel's stamps serve",
+        "nothing, or end it (phc2sys, ptp4l) if the card is meant for ffclockd alone";
     STATE_UNWRITTEN = "state-unwritten": Warning, "the next start takes minutes longer to warm up",
         "look at rights and room of the directory `state`; remove a damaged file in it";
     RECORD_STOPPED = "record-stopped": Warning, "exchanges are no longer recorded",

@@ -147,5 +147,8 @@ fn stamps(stamps: &str) -> Option<Diagnosis> {
     if is_user {
         return Some(fault::STAMPS_USER.seen(text::printable(stamps)));
     }
+    if stamps.contains("no network card gives any") || stamps.contains("the network card's do not serve") {
+        return Some(fault::STAMPS_CARD.seen(text::printable(stamps)));
+    }
     stamps.contains("not to be had").then(|| fault::STAMPS_BOUNDARY.seen(text::printable(stamps)))
 }

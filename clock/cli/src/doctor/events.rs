@@ -43,6 +43,8 @@ const SIGNS: &[EventSign] = &[
     },
     sign("the host's delays are not known", fault::CALIBRATION_MISSING),
     sign("no stamps at the driver's boundary", fault::STAMPS_BOUNDARY),
+    sign("the network card gives no stamps", fault::STAMPS_CARD),
+    sign("the clock of a network card was", fault::CARD_CHANGED),
     sign("no random numbers", fault::NO_RANDOM),
     sign("cannot send", fault::CANNOT_SEND),
     sign("cannot ask from another port", fault::CANNOT_SEND),

@@ -152,7 +152,7 @@ pub fn publication(status: Status) -> Publication {
     }
 }
 
-fn boot() -> Option<BootId> {
+pub fn boot() -> Option<BootId> {
     BootId::parse(&ffclock_counter::boot_id())
 }
 

@@ -1,10 +1,12 @@
 //! `ffclock feed`: what another daemon is given, and what happens when it does not take it.
 
 use crate::common::{Place, publication};
+use ffclock_sys::SystemVWords;
 use ffclock_units::{LeapTable, Moment, Span, Status, Utc};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Publishes a clock that is ahead of the system clock by this.
@@ -82,47 +84,129 @@ fn peer(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/peers").join(name)
 }
 
+impl Chronyd {
+    /// Starts it with this reference clock as its only source; none where it is not installed.
+    fn start(place: &Place, refclock: &str) -> Option<Self> {
+        if !Command::new(peer("chronyd")).arg("--version").output().is_ok_and(|output| output.status.success()) {
+            println!("SKIP: chronyd is not here (make setup unpacks it)");
+            return None;
+        }
+        let config = format!(
+            "refclock {refclock} refid FFCK poll 0 filter 1\ncmdport 0\nport 0\nbindcmdaddress {}\npidfile {}\n",
+            place.file("chrony.sock").display(),
+            place.file("chrony.pid").display()
+        );
+        std::fs::write(place.file("chrony.conf"), config).unwrap();
+        // chronyd makes its command socket in a directory of its own only.
+        std::fs::set_permissions(place.file("."), std::os::unix::fs::PermissionsExt::from_mode(0o750)).unwrap();
+        let log = std::fs::File::create(place.file("chrony.log")).unwrap();
+        let mut command = Command::new(peer("chronyd"));
+        command.args(["-x", "-d", "-U", "-f"]).arg(place.file("chrony.conf")).stdin(Stdio::null());
+        let config = std::fs::metadata(place.file("chrony.conf")).unwrap();
+        if std::os::unix::fs::MetadataExt::uid(&config) == 0 {
+            command.args(["-u", "root"]);
+        }
+        Some(Chronyd(command.stderr(log.try_clone().unwrap()).stdout(log).spawn().unwrap()))
+    }
+
+    /// What chronyc prints, once there is a socket to ask at.
+    fn ask(place: &Place, what: &str) -> String {
+        let mut command = Command::new(peer("chronyc"));
+        let output = command.arg("-h").arg(place.file("chrony.sock")).args(["-c", what]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// It selected the reference clock, and takes the system clock, which it may not touch here, as 250 ms behind.
+    fn follows(place: &Place) {
+        let sources = Self::ask(place, "sources");
+        assert!(sources.starts_with("#,*,FFCK,"), "it is selected: {sources} {}", said(place));
+        let tracking = Self::ask(place, "tracking");
+        let behind: f64 = tracking.split(',').nth(4).unwrap().parse().unwrap();
+        assert!((behind - 0.25).abs() < 0.1, "{tracking}");
+    }
+}
+
+fn said(place: &Place) -> String {
+    std::fs::read_to_string(place.file("chrony.log")).unwrap()
+}
+
+/// Waits until chronyd has made this socket.
+fn wait_for_socket(place: &Place, name: &str) {
+    let begin = Instant::now();
+    while !place.file(name).exists() && begin.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(place.file(name).exists(), "{}", said(place));
+}
+
 /// The real chronyd takes our samples and finds the offset that they state.
 #[test]
 fn chronyd_takes_the_samples() {
     let place = Place::new();
     publish_ahead(&place, Span::from_millis(250));
-    let (sock, command_socket) = (place.file("sock"), place.file("chrony.sock"));
-    let config = format!(
-        "refclock SOCK {} refid FFCK poll 0 filter 1\ncmdport 0\nport 0\nbindcmdaddress {}\npidfile {}\n",
-        sock.display(),
-        command_socket.display(),
-        place.file("chrony.pid").display()
-    );
-    std::fs::write(place.file("chrony.conf"), config).unwrap();
-    // chronyd makes its command socket in a directory of its own only.
-    std::fs::set_permissions(place.file("."), std::os::unix::fs::PermissionsExt::from_mode(0o750)).unwrap();
-    if !Command::new(peer("chronyd")).arg("--version").output().is_ok_and(|output| output.status.success()) {
-        return println!("SKIP: chronyd is not here (make setup unpacks it)");
-    }
-    let log = std::fs::File::create(place.file("chrony.log")).unwrap();
-    let mut command = Command::new(peer("chronyd"));
-    command.args(["-x", "-d", "-U", "-f"]).arg(place.file("chrony.conf")).stdin(Stdio::null());
-    if std::fs::metadata(place.file("chrony.conf")).is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
-    {
-        command.args(["-u", "root"]);
-    }
-    let _chronyd = Chronyd(command.stderr(log.try_clone().unwrap()).stdout(log).spawn().unwrap());
-    let begin = Instant::now();
-    while !sock.exists() && begin.elapsed() < Duration::from_secs(20) {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let said = || std::fs::read_to_string(place.file("chrony.log")).unwrap();
-    assert!(sock.exists(), "{}", said());
+    let sock = place.file("sock");
+    let Some(_chronyd) = Chronyd::start(&place, &format!("SOCK {}", sock.display())) else { return };
+    wait_for_socket(&place, "sock");
     place.run(&["feed", "--chrony", sock.to_str().unwrap(), "--count", "40", "--interval", "200 ms"]).well();
-    let ask = |what: &str| {
-        let output = Command::new(peer("chronyc")).arg("-h").arg(&command_socket).args(["-c", what]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
+    Chronyd::follows(&place);
+}
+
+/// A unit of ntpd's shared memory that no other test uses; removed in the end.
+struct Unit(u16);
+
+impl Unit {
+    fn new(number: u32) -> Self {
+        Unit(1000 + ((std::process::id() * 4 + number) % 60_000) as u16)
+    }
+
+    fn key(&self) -> i32 {
+        0x4e54_5030 + i32::from(self.0)
+    }
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        let _ = Command::new("ipcrm").args(["-M", &self.key().to_string()]).stderr(Stdio::null()).status();
+    }
+}
+
+/// The real chronyd reads ntpd's shared memory, in which our samples are.
+#[test]
+fn chronyd_takes_the_samples_from_shared_memory() {
+    let place = Place::new();
+    publish_ahead(&place, Span::from_millis(250));
+    let unit = Unit::new(0);
+    let Some(_chronyd) = Chronyd::start(&place, &format!("SHM {}", unit.0)) else { return };
+    wait_for_socket(&place, "chrony.sock");
+    place.run(&["feed", "--shm", &unit.0.to_string(), "--count", "40", "--interval", "200 ms"]).well();
+    Chronyd::follows(&place);
+}
+
+#[test]
+fn a_sample_in_shared_memory_says_how_far_the_system_clock_is_behind() {
+    let place = Place::new();
+    publish_ahead(&place, Span::from_millis(250));
+    let unit = Unit::new(1);
+    let memory = SystemVWords::<12>::attach(unit.key(), 0o600).unwrap();
+    let word = |number: usize| memory.words()[number].load(Ordering::Acquire);
+    let feed = |more: &[&str]| {
+        place.run(&[&["feed", "--shm", &unit.0.to_string(), "--count", "3", "--interval", "1 ms"], more].concat())
     };
-    let sources = ask("sources");
-    assert!(sources.starts_with("#,*,FFCK,"), "it is selected: {sources} {}", said());
-    // How far chronyd takes the system clock, which it may not touch here, to be behind.
-    let tracking = ask("tracking");
-    let behind: f64 = tracking.split(',').nth(4).unwrap().parse().unwrap();
-    assert!((behind - 0.25).abs() < 0.1, "{tracking}");
+    assert_eq!(feed(&[]).well(), "");
+    let nanos = |seconds: u64, nanos: u32| seconds as i64 * 1_000_000_000 + i64::from(nanos);
+    let (clock, received) = (nanos(word(1), (word(6) >> 32) as u32), nanos(word(3), word(7) as u32));
+    assert!(((clock - received) as f64 / 1e9 - 0.25).abs() < 0.1, "{clock} {received}");
+    assert_eq!((word(6) as u32, word(0) as u32, word(0) >> 32), (1, 1, 6), "valid, mode, count");
+    assert_eq!(feed(&["--bound", "1 us"]).code, 1);
+    assert_eq!(word(0) >> 32, 6, "nothing was written");
+    place.publish(Status::Unsynchronised);
+    assert_eq!(feed(&[]).code, 1);
+    assert_eq!(word(6) as u32, 0, "a sample that was not read is not read any more");
+}
+
+#[test]
+fn a_feed_to_no_one_is_refused() {
+    let ended = Place::new().run(&["feed"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.err.contains("--chrony") && ended.err.contains("--clockbound"), "{ended:?}");
 }

@@ -5,6 +5,7 @@ mod asking;
 mod common;
 mod doctor;
 mod feeding;
+mod feeding_clockbound;
 mod moved;
 mod reading;
 mod terminal;

@@ -18,6 +18,7 @@ int main(int argc, char **argv)
     struct ffclock_stamp stamp = {7, 7};
     struct ffclock_reading reading = {0};
     struct ffclock_interval interval = {0};
+    struct ffclock_range range = {7, 7}, before, after;
     uint64_t noise_ns = 0;
 
     EXPECT(argc == 2);
@@ -42,6 +43,12 @@ int main(int argc, char **argv)
     EXPECT(ffclock_elapsed(clock, &stamp, &stamp, NULL) == null_pointer);
     EXPECT(ffclock_wait_until(NULL, 1, 1, &reading) == null_pointer);
     EXPECT(ffclock_wait_until(clock, 1, 1, NULL) == null_pointer);
+    EXPECT(ffclock_range_at(NULL, &stamp, &range) == null_pointer);
+    EXPECT(ffclock_range_at(clock, NULL, &range) == null_pointer);
+    EXPECT(ffclock_range_at(clock, &stamp, NULL) == null_pointer);
+    EXPECT(ffclock_wait_certainly_after(NULL, 1, 1, &range) == null_pointer);
+    EXPECT(ffclock_wait_certainly_after(clock, 1, 1, NULL) == null_pointer);
+    EXPECT(!ffclock_certainly_before(NULL, &range) && !ffclock_certainly_before(&range, NULL));
     EXPECT(ffclock_reopen(NULL) == null_pointer);
     EXPECT(ffclock_status(NULL) == FFCLOCK_STATUS_UNSYNCHRONISED);
 
@@ -56,10 +63,18 @@ int main(int argc, char **argv)
     EXPECT(ffclock_at_strict(clock, &stamp, &reading) == FFCLOCK_ERROR_OK && reading.seconds != 0);
     EXPECT(ffclock_noise_at(clock, &stamp, &noise_ns) == FFCLOCK_ERROR_OK);
     EXPECT(noise_ns != 0 && noise_ns < reading.uncertainty_ns);
+    EXPECT(ffclock_wait_certainly_after(clock, INT64_MAX, 1, &range) == FFCLOCK_ERROR_TIMEOUT);
+    EXPECT(range.earliest_ns == 7 && range.latest_ns == 7);
+    EXPECT(ffclock_range_at(clock, &stamp, &before) == FFCLOCK_ERROR_OK);
+    EXPECT(before.latest_ns - before.earliest_ns >= 100000 && before.latest_ns - before.earliest_ns < 2000000);
+    EXPECT(before.earliest_ns / 1000000000 - 37 == reading.seconds || before.latest_ns / 1000000000 - 37 == reading.seconds);
+    EXPECT(ffclock_wait_certainly_after(clock, before.latest_ns, 30000000000u, &after) == FFCLOCK_ERROR_OK);
+    EXPECT(ffclock_certainly_before(&before, &after) == 1 && ffclock_certainly_before(&after, &before) == 0);
+    EXPECT(ffclock_certainly_before(&before, &before) == 0);
     EXPECT(ffclock_reopen(clock) == FFCLOCK_ERROR_OK);
     EXPECT(ffclock_status(clock) == FFCLOCK_STATUS_SYNCHRONISED);
 
-    for (int error = FFCLOCK_ERROR_OK; error <= FFCLOCK_ERROR_TIMEOUT; error++)
+    for (int error = FFCLOCK_ERROR_OK; error <= FFCLOCK_ERROR_DISRUPTED; error++)
         EXPECT(strstr(ffclock_strerror(error), "unknown") == NULL);
     EXPECT(strstr(ffclock_strerror(-1), "unknown") != NULL);
 

@@ -5,6 +5,7 @@ mod c_api;
 mod clock;
 mod common;
 mod damage;
+mod examples;
 mod order;
 mod page_header;
 mod threads;

@@ -73,9 +73,10 @@ words!(AddressFamily { Any: "any", Ipv4: "ipv4", Ipv6: "ipv6" });
 impl ServerConfig {
     /// The name in logs and in the answers of commands: as configured, and of a pool's servers with their number.
     pub(crate) fn name(&self) -> String {
-        match self.slot {
-            Some(slot) => format!("{}#{slot}", self.address),
-            None => self.address.to_string(),
+        match (&self.reference, self.slot) {
+            (Some(reference), _) => reference.input.to_string(),
+            (None, Some(slot)) => format!("{}#{slot}", self.address),
+            (None, None) => self.address.to_string(),
         }
     }
 
@@ -86,7 +87,8 @@ impl ServerConfig {
 
     /// Whether a conversation with the one goes on as one with the other: the same server, protected in the same way.
     pub(crate) fn is_same_server(&self, other: &ServerConfig) -> bool {
-        (&self.address, self.slot, &self.protection) == (&other.address, other.slot, &other.protection)
+        (&self.reference, &self.address, self.slot, &self.protection)
+            == (&other.reference, &other.address, other.slot, &other.protection)
     }
 
     /// The servers that one table stands for: itself, or those of its pool, numbered from 1.

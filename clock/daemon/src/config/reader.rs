@@ -3,8 +3,10 @@
 use super::check::{self, Conflict};
 use super::polls::{self, PollKeys};
 use super::protection;
+use super::reference::{self, USUAL_POLL};
 use super::{
-    Config, ConfigError, EstimatorConfig, MOST_SERVERS, ServerAddress, ServerConfig, describe_all, host, lookup, vote,
+    Config, ConfigError, EstimatorConfig, MOST_SERVERS, ReferenceConfig, ServerAddress, ServerConfig, describe_all,
+    host, lookup, vote,
 };
 use ffclock_service::{ConfigText, DeTable, DeValue, Described, Value};
 use ffclock_source::SourceConfig;
@@ -58,7 +60,7 @@ impl<'t> Reader<'t> {
         let estimator = self.defaults(&table, "estimator", EstimatorConfig::default(), EstimatorConfig::set);
         for (key, value) in &table {
             match key.get_ref().as_ref() {
-                "source" | "estimator" => {}
+                "source" | "estimator" | "reference" => {}
                 "server" => {
                     self.keys.insert("server".to_owned(), key.span().start);
                     config.servers = self.servers(value, &source, &estimator);
@@ -69,6 +71,7 @@ impl<'t> Reader<'t> {
                 }
             }
         }
+        self.references(&table, &mut config.servers, &estimator);
         for address in more {
             let (source, estimator) = (source.clone(), estimator.clone());
             let server = ServerConfig { address: address.clone(), source, estimator, ..ServerConfig::default() };
@@ -80,7 +83,7 @@ impl<'t> Reader<'t> {
 
     fn check_whole(&mut self, config: &mut Config) {
         if config.servers.is_empty() && self.file.is_fine() {
-            self.problem(0, "no [[server]] is configured".to_owned());
+            self.problem(0, "no [[server]] and no [[reference]] is configured".to_owned());
         }
         for keys in std::mem::take(&mut self.poll_keys) {
             if let Some((at, message)) = keys.contradiction(config) {
@@ -89,7 +92,7 @@ impl<'t> Reader<'t> {
         }
         // Servers that may not vote count as such from here on.
         protection::apply(config);
-        for contradictions in [protection::contradictions, vote::contradictions] {
+        for contradictions in [protection::contradictions, vote::contradictions, reference::contradictions] {
             if self.file.is_fine() {
                 let found = contradictions(config).into_iter();
                 self.report(found.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
@@ -185,6 +188,52 @@ impl<'t> Reader<'t> {
         Some(server)
     }
 
+    /// Adds the references of the file, each of which counts as a server.
+    fn references(&mut self, table: &Table<'_>, servers: &mut Vec<ServerConfig>, estimator: &EstimatorConfig) {
+        let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == "reference") else { return };
+        self.keys.insert("reference".to_owned(), key.span().start);
+        let DeValue::Array(entries) = value.get_ref() else {
+            return self.problem(value.span().start, "references are written as [[reference]]".to_owned());
+        };
+        for entry in entries {
+            let Some(server) = self.reference(entry, estimator) else { continue };
+            let is_same = |other: &ServerConfig| {
+                other.reference.as_ref().map(|known| &known.input) == server.reference.as_ref().map(|own| &own.input)
+            };
+            if servers.iter().any(is_same) {
+                self.problem(entry.span().start, format!("the reference {} is configured twice", server.name()));
+            } else if !self.add(servers, server, Some(entry.span().start)) {
+                return;
+            }
+        }
+    }
+
+    fn reference(&mut self, entry: &Value<'_>, estimator: &EstimatorConfig) -> Option<ServerConfig> {
+        let DeValue::Table(entries) = entry.get_ref() else {
+            self.problem(entry.span().start, "references are written as [[reference]]".to_owned());
+            return None;
+        };
+        let source = SourceConfig { poll: USUAL_POLL, ..SourceConfig::default() };
+        let reference = Some(ReferenceConfig::default());
+        let mut server = ServerConfig { source, reference, estimator: estimator.clone(), ..ServerConfig::default() };
+        for (key, value) in entries {
+            self.apply(key.span().start, key.get_ref(), value, &mut |name, text| server.set_of_reference(name, text));
+        }
+        let keys: Vec<&str> = entries.iter().map(|(key, _)| key.get_ref().as_ref()).collect();
+        if let Some(message) = reference::contradiction(&server, &keys).filter(|_| self.file.is_fine()) {
+            self.problem(entry.span().start, message);
+            return None;
+        }
+        Some(server)
+    }
+
+    /// Reports references that cannot be opened now.
+    pub(super) fn report_references(&mut self, config: &Config) {
+        let references = config.servers.iter().filter_map(|server| server.reference.as_ref());
+        let messages: Vec<String> = references.filter_map(reference::obstacle).collect();
+        self.report(messages.into_iter().map(|message| Conflict { keys: vec!["reference"], message }).collect());
+    }
+
     /// Reports names and addresses that no server can have.
     fn check_names(&mut self, entries: &Table<'_>, server: &ServerConfig) {
         for (key, value) in entries {
@@ -230,6 +279,27 @@ impl<'t> Reader<'t> {
 }
 
 impl ServerConfig {
+    /// Sets a key of a `[[reference]]` table in the struct that knows it.
+    fn set_of_reference(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
+        let Some(reference) = &mut self.reference else { return Err(OptionError::Unknown) };
+        match reference.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.vote.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.estimator.set(name, text) {
+            Err(OptionError::Unknown) if name == "poll" => self.source.set(name, text),
+            Err(OptionError::Unknown) => match ServerConfig::default().set(name, text) {
+                Err(OptionError::Unknown) => Err(OptionError::Unknown),
+                _ => Err(OptionError::Elsewhere("a [[reference]] has no such key, a [[server]] has")),
+            },
+            known => known,
+        }
+    }
+
     /// Sets a key of a `[[server]]` table in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.address.set(name, text) {

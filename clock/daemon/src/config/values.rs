@@ -40,6 +40,8 @@ pub enum StampChoice {
     Trace,
     /// As `Kernel`, and at the boundary to the driver by the kernel module `ffcounter`.
     Module,
+    /// As `Kernel`, and in the network card by its own clock.
+    Hardware,
 }
 
 impl StampChoice {
@@ -47,9 +49,25 @@ impl StampChoice {
     pub fn is_in_kernel(self) -> bool {
         self != StampChoice::User
     }
+
+    /// Whether they are wanted at the boundary to the driver, by the raw counter itself.
+    pub fn is_at_driver(self) -> bool {
+        matches!(self, StampChoice::Trace | StampChoice::Module)
+    }
 }
 
-words!(StampChoice { Kernel: "kernel", User: "user", Trace: "trace", Module: "module" });
+words!(StampChoice { Kernel: "kernel", User: "user", Trace: "trace", Module: "module", Hardware: "hardware" });
+
+/// What may be done to the network devices for `stamps = "hardware"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceStamps {
+    /// They are left as they are.
+    Leave,
+    /// Their stamps are switched on.
+    SwitchOn,
+}
+
+words!(DeviceStamps { Leave: "leave", SwitchOn: "switch-on" });
 
 /// What the daemon knows of the host's own asymmetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

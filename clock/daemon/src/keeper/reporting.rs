@@ -105,18 +105,25 @@ impl Keeper<'_> {
             (names(|quality| quality == StampQuality::Refused), "the kernel refuses"),
             (names(|quality| matches!(quality, StampQuality::Missing(_))), "the kernel's do not come"),
         ];
+        let card_shortfalls = [
+            (names(|quality| quality == StampQuality::NoCard), "no network card gives any"),
+            (names(|quality| matches!(quality, StampQuality::CardMissing(_))), "the network card's do not serve"),
+        ];
         let mut text = self.config.stamps.to_string();
         match (self.config.stamps, self.context.stamper.driver_tally()) {
             (_, Some(tally)) => text += &format!(" ({} at the driver, {} by the socket)", tally.found, tally.missed),
             (StampChoice::Trace | StampChoice::Module, None) => text += " (not to be had: those of the sockets serve)",
             _ => {}
         }
-        for (names, reason) in shortfalls {
+        let located = |location| move |(names, reason)| (location, names, reason);
+        for (location, names, reason) in
+            shortfalls.into_iter().map(located("user")).chain(card_shortfalls.into_iter().map(located("kernel")))
+        {
             if !names.is_empty() && names.len() == self.peers.len() {
-                return format!("user ({reason})");
+                return format!("{location} ({reason})");
             }
             if !names.is_empty() {
-                text += &format!("; user for {} ({reason})", names.join(", "));
+                text += &format!("; {location} for {} ({reason})", names.join(", "));
             }
         }
         text

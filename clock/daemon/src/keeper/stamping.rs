@@ -1,8 +1,9 @@
-//! The stamper of packets in addition to the sockets.
+//! The stamper of packets in addition to the sockets, and what becomes of the clocks of network cards.
 
 use super::Keeper;
 use crate::config::StampChoice;
-use ffclock_sys::{DriverStamps, Stamper};
+use ffclock_phc::PhcChange;
+use ffclock_sys::{CardChange, DriverStamps, Stamper};
 
 impl Keeper<'_> {
     /// Makes a stamper for the counter in use, with stamps at the driver's boundary if they are configured. Without
@@ -13,7 +14,7 @@ impl Keeper<'_> {
         self.context.stamper = Stamper::new(kind, period);
         let ports: Vec<u16> = self.peers.iter().map(|peer| peer.config().address.port).collect();
         let made = match self.config.stamps {
-            StampChoice::Kernel | StampChoice::User => return,
+            StampChoice::Kernel | StampChoice::User | StampChoice::Hardware => return,
             StampChoice::Trace => DriverStamps::trace(kind, period.as_hertz()),
             StampChoice::Module => DriverStamps::module(kind, &ports, period.as_hertz()),
         };
@@ -23,6 +24,23 @@ impl Keeper<'_> {
                 let text = format!("stamps = \"{}\": {error}", self.config.stamps);
                 self.context.journal.warn("no stamps at the driver's boundary: those of the sockets serve", &text);
             }
+        }
+    }
+
+    /// Logs what other programs did to the clocks of network cards: the stamps serve on, by a new line.
+    pub(super) fn log_card_changes(&mut self) {
+        for CardChange { card, change } in self.context.stamper.take_card_changes() {
+            let (kind, detail) = match change {
+                PhcChange::Stepped(by) => (
+                    "the clock of a network card was stepped by another program",
+                    format!("{card} by {:+.3e} s", by.as_seconds()),
+                ),
+                PhcChange::Steered(by) => (
+                    "the clock of a network card was steered by another program",
+                    format!("{card} by {:+.1} ppb", by.as_ppb()),
+                ),
+            };
+            self.context.journal.warn(kind, &detail);
         }
     }
 }

@@ -3,9 +3,10 @@
 use crate::config::StampChoice;
 use ffclock_source::Ticket;
 use ffclock_sys::{
-    SendId, SocketEvent, StampDiscarded, StampMode, StampQuality, StampShifts, StampedSocket, Stamper, Transmitted,
+    BestStamp, CardId, SendId, SocketEvent, StampDiscarded, StampMode, StampQuality, StampShifts, StampedSocket,
+    Stamper, Transmitted,
 };
-use ffclock_units::{Exchange, Stamp};
+use ffclock_units::Exchange;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -32,13 +33,38 @@ impl Link {
     /// # Errors
     /// No socket can be made, or there is no route.
     pub(super) fn open(address: SocketAddr, stamps: StampChoice) -> io::Result<Self> {
-        let mode = if stamps.is_in_kernel() { StampMode::Kernel } else { StampMode::User };
+        let mode = match stamps {
+            StampChoice::User => StampMode::User,
+            StampChoice::Kernel | StampChoice::Trace | StampChoice::Module => StampMode::Kernel,
+            StampChoice::Hardware => StampMode::Hardware,
+        };
         Ok(Link { socket: StampedSocket::connect(address, mode)?, address, in_flight: None })
     }
 
     /// Takes the host's own delays off the stamps from now on.
     pub(super) fn calibrate(&mut self, shifts: StampShifts) {
         self.socket.shift(shifts);
+    }
+
+    /// Takes the stamps of this network card from now on.
+    pub(super) fn use_hardware(&mut self, card: Option<CardId>) {
+        self.socket.use_hardware(card);
+    }
+
+    /// Whether a network card is asked for stamps.
+    pub(super) fn is_in_hardware(&self) -> bool {
+        self.socket.mode() == StampMode::Hardware
+    }
+
+    /// Whether the network card's stamp of the request in flight is worth waiting for.
+    pub(super) fn awaits_hardware(&self) -> bool {
+        self.in_flight.as_ref().is_some_and(|request| self.socket.awaits_hardware(request.id))
+    }
+
+    /// Waits for it, for a millisecond at most.
+    pub(super) fn wait_for_hardware(&self) {
+        // Without it the kernel's stamp serves, as it does if this fails.
+        drop(self.socket.wait_for_stamp());
     }
 
     /// Sends from another port from now on, which the kernel chooses at random. A request in flight is not answered any
@@ -85,10 +111,10 @@ impl Link {
         &mut self,
         (datagram, ticket): (&[u8], Ticket),
         stamper: &mut Stamper,
-    ) -> io::Result<Option<(Ticket, Stamp)>> {
+    ) -> io::Result<Option<(Ticket, BestStamp)>> {
         let sent = self.socket.send(datagram, stamper)?;
         if let Some(best) = sent.best {
-            return Ok(Some((ticket, best.stamp)));
+            return Ok(Some((ticket, best)));
         }
         self.in_flight = Some(InFlight { id: sent.id, ticket });
         Ok(None)
@@ -103,15 +129,15 @@ impl Link {
     }
 
     /// The stamp of a request, once the kernel's has come or proved useless.
-    pub(super) fn redeem(&mut self, sent: &Transmitted) -> Option<(Ticket, Stamp)> {
+    pub(super) fn redeem(&mut self, sent: &Transmitted) -> Option<(Ticket, BestStamp)> {
         let request = self.in_flight.take_if(|request| request.id == sent.id)?;
-        Some((request.ticket, sent.best.stamp))
+        Some((request.ticket, sent.best))
     }
 
-    /// The stamp of a request for which the kernel gave none.
-    pub(super) fn redeem_without_the_kernel(&mut self) -> Option<(Ticket, Stamp)> {
+    /// The stamp of a request for which no better one is waited for.
+    pub(super) fn redeem_without_the_rest(&mut self) -> Option<(Ticket, BestStamp)> {
         let request = self.in_flight.take()?;
-        self.socket.give_up(request.id).map(|best| (request.ticket, best.stamp))
+        self.socket.give_up(request.id).map(|best| (request.ticket, best))
     }
 
     /// Records how an exchange was stamped. Returns the reason if, with it, the kernel's stamps count as missing.

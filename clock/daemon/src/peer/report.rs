@@ -1,6 +1,6 @@
 //! A server's state as reported to clients.
 
-use super::{Link, Peer};
+use super::{Link, Peer, Reference};
 use crate::config::ServerVote;
 use ffclock_control::protocol::{BeliefReport, SourceReport, SourceState, SourceVote};
 use ffclock_estimator::{Estimator, Summary};
@@ -20,7 +20,7 @@ impl Peer {
         let summary = self.estimator.summary();
         // Without a single exchange that was not refused there is no floor.
         let has_floor = summary.exchanges > summary.rejected;
-        SourceReport {
+        let report = SourceReport {
             name: self.name.clone(),
             address: self.link.as_ref().map(|link| link.address().to_string()),
             state: self.state(),
@@ -49,6 +49,27 @@ impl Peer {
             vote: self.vote_report(&summary),
             authentication: self.guard.report(),
             why: String::new(),
+        };
+        match &self.reference {
+            Some(reference) => self.report_reference(reference, report),
+            None => report,
+        }
+    }
+
+    /// What is otherwise with a reference: looks are its requests, and refused samples its refused packets.
+    fn report_reference(&self, reference: &Reference, report: SourceReport) -> SourceReport {
+        let counts = reference.counts();
+        let refused = counts.refused.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
+        SourceReport {
+            address: reference.is_open().then(|| reference.input().to_string()),
+            poll_s: reference.poll().as_seconds(),
+            sent: counts.looks,
+            exchanges: counts.exchanges,
+            rejected: refused.collect(),
+            // The time between the two samples of an exchange is no way.
+            floor_s: None,
+            round_trip_s: None,
+            ..report
         }
     }
 
@@ -59,7 +80,8 @@ impl Peer {
     }
 
     fn state(&self) -> SourceState {
-        match (self.link.is_some(), self.source.reachability()) {
+        let is_open = self.reference.as_ref().map_or(self.link.is_some(), |reference| reference.is_open());
+        match (is_open, self.reachability()) {
             (false, _) => SourceState::Resolving,
             (true, Reachability::Untried) => SourceState::Waiting,
             (true, Reachability::Reachable) => SourceState::Reachable,

@@ -2,6 +2,7 @@
 //! page.
 #![expect(dead_code, reason = "each test file uses a part of it")]
 
+pub mod browser;
 pub mod interpose;
 pub mod server;
 

@@ -7,7 +7,7 @@
 //! nowhere else. Mixtures with humps fit routed paths, but a hump can take the place of a floor, so the two directions
 //! share one.
 
-use super::grid::{CELLS, Cavity, Node, Place, Rule, place, point};
+use super::grid::{CELLS, Cavity, CellPlace, GridNode, Rule, place, point};
 use crate::tuning::bank::{
     EXPONENTIALS, GARBAGE, LADDERS, LEARNING_NODES, LEARNING_REACH, LEAST_VARIANCE_LEFT, NEGLIGIBLE, PSEUDO_COUNTS,
     SHAPES, SOFT, STEEP, STEEP_PRIOR, WEIGHING_NODES, WEIGHING_REACH,
@@ -64,7 +64,7 @@ impl Components {
     /// The likelihoods of a packet before which `cavity` was known.
     pub fn likelihoods(&self, cavity: &Cavity) -> Likelihoods {
         let mut sums = [0.0; SHAPES];
-        cavity.integrate(&self.rule, |Node { place: Place { cell, part }, weight, .. }| {
+        cavity.integrate(&self.rule, |GridNode { place: CellPlace { cell, part }, weight, .. }| {
             debug_assert!(cell < CELLS);
             let Some([low, high, ..]) = self.rows.get(cell..) else { return };
             let (weight, part) = (weight as f32, part as f32);
@@ -109,7 +109,7 @@ impl Tabulated {
     }
 
     #[inline(always)]
-    fn at(&self, place: Place) -> f64 {
+    fn at(&self, place: CellPlace) -> f64 {
         debug_assert!(place.cell < CELLS);
         self.cells.get(place.cell).map_or(0.0, |[begin, change]| begin + change * place.part)
     }

@@ -15,7 +15,7 @@ const ONE_BITS: u64 = 0x3ff0_0000_0000_0000;
 
 /// Where a queueing time lies in the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct CellPlace {
     pub cell: usize,
     /// How far into the cell, from 0 to 1.
     pub part: f64,
@@ -30,14 +30,14 @@ pub fn point(index: usize) -> f64 {
 
 /// The place of a queueing time; `None` for what is negative or beyond a second.
 #[inline]
-pub fn place(queueing: f64) -> Option<Place> {
+pub fn place(queueing: f64) -> Option<CellPlace> {
     let bits = (queueing + 1.0).to_bits();
     let cell = (bits.wrapping_sub(ONE_BITS) >> PART_BITS) as usize;
     if cell >= CELLS {
         return None;
     }
     let part = f64::from_bits(((bits & ((1 << PART_BITS) - 1)) << STEP_BITS) | ONE_BITS) - 1.0;
-    Some(Place { cell, part })
+    Some(CellPlace { cell, part })
 }
 
 /// The cavity of a packet, as in expectation propagation: the normal density of its queueing that a member predicts
@@ -87,8 +87,8 @@ impl Rule {
 
 /// One node of an integral over q >= 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Node {
-    pub place: Place,
+pub struct GridNode {
+    pub place: CellPlace,
     /// q less the mean of the normal density, us.
     pub deviation: f64,
     /// The mass of the normal density that the node stands for.
@@ -107,7 +107,7 @@ impl Cavity {
     /// Shows the nodes of an integral of the normal density over q >= 0 to `visit`. Equal steps where they are finer
     /// than what a density can do there, the cells of the grid otherwise.
     #[inline(always)]
-    pub fn integrate(&self, rule: &Rule, visit: impl FnMut(Node)) {
+    pub fn integrate(&self, rule: &Rule, visit: impl FnMut(GridNode)) {
         let deviation = libm::sqrt(self.variance);
         let low = (self.mean - rule.reach * deviation).max(0.0);
         let high = self.mean + rule.reach * deviation;
@@ -134,20 +134,20 @@ impl Cavity {
     }
 
     #[inline(always)]
-    fn in_steps(&self, steps: Steps, products: Products, mut visit: impl FnMut(Node)) {
+    fn in_steps(&self, steps: Steps, products: Products, mut visit: impl FnMut(GridNode)) {
         let mut deviation = steps.first;
         let mut weight = steps.scale * products.first;
         let mut factor = products.factor;
         for _ in 0..steps.nodes {
             let Some(place) = place(deviation + self.mean) else { return };
-            visit(Node { place, deviation, weight });
+            visit(GridNode { place, deviation, weight });
             deviation += steps.step;
             weight *= factor;
             factor *= products.bend;
         }
     }
 
-    fn in_cells(&self, low: f64, high: f64, scale: f64, mut visit: impl FnMut(Node)) {
+    fn in_cells(&self, low: f64, high: f64, scale: f64, mut visit: impl FnMut(GridNode)) {
         let first = place(low).map_or(CELLS, |place| place.cell);
         let last = place(high).map_or(CELLS.saturating_sub(1), |place| place.cell);
         for cell in first..=last {
@@ -155,7 +155,7 @@ impl Cavity {
             let deviation = 0.5 * (begin + end) - self.mean;
             let mass = (end - begin) * scale * libm::exp(-0.5 * deviation * deviation / self.variance);
             let Some(place) = place(0.5 * (begin + end)) else { return };
-            visit(Node { place, deviation, weight: mass });
+            visit(GridNode { place, deviation, weight: mass });
         }
     }
 }

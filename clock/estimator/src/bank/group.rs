@@ -1,4 +1,4 @@
-//! Four members of the bank: their states and covariances, carried forward and updated side by side.
+//! Four Kalman filters side by side: members of the bank, their states and covariances carried forward and updated.
 //!
 //! A state is the height theta of the true time over the frame's line, us; the rate r, ppm; the two quadratures of a
 //! temperature cycle, ppm, and the logarithm of its angular frequency, which is tracked; and the floors of the two
@@ -13,6 +13,7 @@ use super::grid::Cavity;
 use super::lanes::{LANES, Lanes};
 use super::measurement::{MICRO, Measurement};
 use super::model::Model;
+use super::revision::BurstVariance;
 use crate::frame::{Point, Slope};
 use crate::tuning::bank::{
     FLOOR_WALK, LEAST_FIRST_TRIP, LEAST_FIRST_VARIANCE, LEAST_PREDICTED_VARIANCE, PHASE_WALK, PRIOR_RATE_PART,
@@ -137,7 +138,7 @@ impl Packet<'_> {
 /// Which parts of the state a packet is evidence for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evident {
-    /// All.
+    /// Theta, the oscillator and the floors of its own server.
     All,
     /// The floors of its own server: a server that is not believed says nothing of the time.
     OwnFloors,
@@ -364,9 +365,10 @@ impl Group {
         }
     }
 
-    /// Moves theta by `by`, us, and the floors of all servers so that no packet is predicted otherwise. `variances` are
-    /// that of the move, us^2, and what the rate gains, ppm^2.
-    pub fn shift_times(&mut self, by: f64, [variance, rate]: [f64; 2]) {
+    /// Moves theta by `by`, us, and the floors of all servers so that no packet is predicted otherwise. Theta gains
+    /// the variance of the move.
+    pub fn shift_times(&mut self, by: f64, gained: BurstVariance) {
+        let BurstVariance { theta, rate } = gained;
         let side = |part: usize| match part.checked_sub(OSCILLATOR) {
             None => f64::from(u8::from(part == THETA)),
             Some(floor) if floor % 2 == 0 => -1.0,
@@ -377,7 +379,7 @@ impl Group {
         }
         for (row, cells) in self.p.rows_mut().enumerate() {
             for (column, cell) in cells.iter_mut().enumerate() {
-                *cell += Lanes::all(side(row) * side(column) * variance);
+                *cell += Lanes::all(side(row) * side(column) * theta);
             }
         }
         self.p[RATE][RATE] += Lanes::all(rate);

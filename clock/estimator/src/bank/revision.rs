@@ -27,8 +27,7 @@ pub enum Revision {
     NoiseBurst {
         /// How many of the last exchanges came after it.
         since: usize,
-        /// The variance that theta gains, us^2, and the rate, ppm^2.
-        variances: [f64; 2],
+        gained: BurstVariance,
     },
     /// The floor of one way had never been seen. It, the other floor and theta gain a common error of the size `shift`,
     /// us, so that the difference of the floors and the delays of the other way stay as they are known.
@@ -38,6 +37,22 @@ pub enum Revision {
     RareFloor(Change),
     /// The time of a server left those of the others.
     Departure(Departure),
+}
+
+/// The variances that theta and the rate gain at once.
+#[derive(Clone, Copy, Debug)]
+pub struct BurstVariance {
+    /// Of theta, us^2.
+    pub theta: f64,
+    /// Of the rate, ppm^2.
+    pub rate: f64,
+}
+
+impl BurstVariance {
+    /// Theta may be off by `theta`, us, and the rate by `rate`, ppm.
+    pub fn of(theta: f64, rate: f64) -> Self {
+        BurstVariance { theta: theta * theta, rate: rate * rate }
+    }
 }
 
 /// A server whose time left those of the others.
@@ -82,7 +97,7 @@ impl Revision {
                 group.x[part] += Lanes::all(change.shift);
                 group.p[part][part] = Lanes::all(change.variance);
             }
-            Revision::NoiseBurst { variances: [theta, rate], .. } => {
+            Revision::NoiseBurst { gained: BurstVariance { theta, rate }, .. } => {
                 group.p[THETA][THETA] += Lanes::all(*theta);
                 group.p[RATE][RATE] += Lanes::all(*rate);
             }

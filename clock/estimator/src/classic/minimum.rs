@@ -7,7 +7,7 @@
 use alloc::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct MinimumEntry {
     opened: f64,
     newest: f64,
     value: f64,
@@ -15,7 +15,7 @@ struct Entry {
 
 /// How long a window is and how finely it slides, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
+pub struct MinimumWindow {
     pub length: f64,
     pub block: f64,
 }
@@ -23,7 +23,7 @@ pub struct Window {
 /// A sliding minimum.
 #[derive(Clone, Debug)]
 pub struct SlidingMinimum {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<MinimumEntry>,
     limit: usize,
 }
 
@@ -35,18 +35,18 @@ impl SlidingMinimum {
 
     /// The bytes that the values occupy.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>()
+        self.entries.capacity() * size_of::<MinimumEntry>()
     }
 
     /// Takes a value at `x`, the latest position so far, and returns the minimum over the window that ends there.
-    pub fn add(&mut self, x: f64, value: f64, window: Window) -> f64 {
+    pub fn add(&mut self, x: f64, value: f64, window: MinimumWindow) -> f64 {
         while self.entries.back().is_some_and(|entry| entry.value >= value) {
             self.entries.pop_back();
         }
         let full = self.entries.len() >= self.limit;
         match self.entries.back_mut() {
             Some(elder) if full || x - elder.opened < window.block => elder.newest = x,
-            _ => self.entries.push_back(Entry { opened: x, newest: x, value }),
+            _ => self.entries.push_back(MinimumEntry { opened: x, newest: x, value }),
         }
         while self.entries.len() > 1 && self.entries.front().is_some_and(|entry| entry.newest < x - window.length) {
             self.entries.pop_front();
@@ -61,7 +61,7 @@ impl SlidingMinimum {
             self.entries.pop_front();
         }
         if self.entries.is_empty() {
-            self.entries.push_back(Entry { opened: x, newest: x, value: floor });
+            self.entries.push_back(MinimumEntry { opened: x, newest: x, value: floor });
         }
     }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    const WINDOW: Window = Window { length: 100.0, block: 5.0 };
+    const WINDOW: MinimumWindow = MinimumWindow { length: 100.0, block: 5.0 };
 
     /// "Sliding minimum rescanned over the wrong range": the original once looked for the next minimum in the wrong
     /// part of its history. Compared here with the plain minimum over every window, at both ends of the tolerance.
@@ -120,7 +120,7 @@ mod tests {
     fn a_full_queue_keeps_the_minimum() {
         let mut minimum = SlidingMinimum::new(3);
         for step in 0..50 {
-            assert_eq!(minimum.add(6.0 * step as f64, step as f64, Window { length: 1e9, block: 5.0 }), 0.0);
+            assert_eq!(minimum.add(6.0 * step as f64, step as f64, MinimumWindow { length: 1e9, block: 5.0 }), 0.0);
         }
         assert_eq!(minimum.entries.len(), 3);
     }

@@ -3,7 +3,7 @@
 use super::floor::FloorChange;
 use super::offset::{Offset, OffsetChange};
 use super::rate::RateChange;
-use super::{Filter, Now};
+use super::{ClassicNow, Filter};
 use crate::frame::{Frame, Point, Slope};
 use crate::guard::{Entry, Passage};
 use crate::history::{Added, Record};
@@ -25,7 +25,7 @@ pub struct Admitted {
 
 /// What happened on the way.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Measured {
+pub struct ClassicMeasured {
     /// To the long-term rate, which is published whichever filter's time is: its events, and the end of the warm-up.
     pub rate: Events,
     /// To this filter's own clock.
@@ -34,8 +34,8 @@ pub struct Measured {
 
 impl Filter {
     /// Lets an exchange pass all stages.
-    pub fn measure(&mut self, admitted: &Admitted) -> Measured {
-        let mut measured = Measured::default();
+    pub fn measure(&mut self, admitted: &Admitted) -> ClassicMeasured {
+        let mut measured = ClassicMeasured::default();
         let point = &admitted.passage.point;
         self.update_floor(point, &mut measured.clock);
         let record = self.record(point);
@@ -97,7 +97,7 @@ impl Filter {
         }
     }
 
-    fn update_local_rate(&mut self, record: Record, x: f64, measured: &mut Measured) {
+    fn update_local_rate(&mut self, record: Record, x: f64, measured: &mut ClassicMeasured) {
         let before = self.local.present().is_some();
         if self.history.add(record) == Added::Opened {
             match self.local.measure(&self.history, x, &self.thresholds) {
@@ -129,9 +129,9 @@ impl Filter {
 
     /// The state in which the first exchange, or the first after a step, finds the offset. The uncorrected clock goes
     /// on across a step.
-    fn begin(&self, admitted: &Admitted, before: Option<Now>, offset: Offset) -> Now {
+    fn begin(&self, admitted: &Admitted, before: Option<ClassicNow>, offset: Offset) -> ClassicNow {
         let begin = || self.begin_uncorrected(&admitted.frame, admitted.counter, offset.height);
-        Now {
+        ClassicNow {
             offset,
             uncorrected: before.map_or_else(begin, |now| now.uncorrected),
             begun: before.map_or(admitted.passage.point.x, |now| now.begun),

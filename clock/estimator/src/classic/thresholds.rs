@@ -2,7 +2,7 @@
 //!
 //! The multiples are those of the original's "good" preset unless a line says otherwise. All values are seconds or s/s.
 
-use super::minimum::Window;
+use super::minimum::MinimumWindow;
 use crate::ClassicConfig;
 use crate::history::Shape;
 use crate::tuning::classic::{
@@ -106,14 +106,14 @@ impl Thresholds {
     }
 
     /// How long the path must look longer: the shift window, and never less than 100 polls.
-    pub fn shift_window_at(&self, poll: f64) -> Window {
+    pub fn shift_window_at(&self, poll: f64) -> MinimumWindow {
         let length = self.shift_window.max(SHIFT_POLLS * poll);
-        Window { length, block: length / SHIFT_BLOCKS }
+        MinimumWindow { length, block: length / SHIFT_BLOCKS }
     }
 
     /// The window of the floor, in blocks of 10.5 minutes for a week.
-    pub fn floor_window(&self) -> Window {
-        Window { length: self.floor_window, block: self.floor_window / FLOOR_BLOCKS }
+    pub fn floor_window(&self) -> MinimumWindow {
+        MinimumWindow { length: self.floor_window, block: self.floor_window / FLOOR_BLOCKS }
     }
 
     /// The history for offsets and local rates: bins of a sixty-fourth of the offset window.

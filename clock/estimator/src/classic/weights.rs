@@ -21,7 +21,7 @@ pub struct Weighing {
 
 /// What the window says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weighed {
+pub struct WeighedDeviation {
     /// The mean deviation from the prediction.
     pub deviation: f64,
     /// The weighted standard deviation around it.
@@ -117,7 +117,7 @@ pub fn survey(view: View<'_>, how: &Weighing, limit: f64) -> Errors {
 
 /// The mean over `view`, each height moved to the present, weighted by `exp(-(ET / scale)^2)`; `None` when nothing has
 /// weight.
-pub fn weigh(view: View<'_>, how: &Weighing) -> Option<Weighed> {
+pub fn weigh(view: View<'_>, how: &Weighing) -> Option<WeighedDeviation> {
     let inverse = 1.0 / how.scale;
     let (mut weights, mut sums, mut squares): (Row, Row, Row) = Default::default();
     for_rows(view, how, WORTHLESS, |rows| {
@@ -138,7 +138,7 @@ pub fn weigh(view: View<'_>, how: &Weighing) -> Option<Weighed> {
         return None;
     }
     let deviation = sum / weight;
-    Some(Weighed { deviation, spread: libm::sqrt((squares / weight - deviation * deviation).max(0.0)) })
+    Some(WeighedDeviation { deviation, spread: libm::sqrt((squares / weight - deviation * deviation).max(0.0)) })
 }
 
 #[cfg(test)]

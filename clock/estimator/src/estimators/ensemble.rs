@@ -26,8 +26,8 @@ pub const MOST_SERVERS: usize = crate::bank::group::MOST_SERVERS;
 
 /// One clock from up to [`MOST_SERVERS`] servers.
 ///
-/// After [`Ensemble::new`] no memory is allocated, unless it has to begin again; [`Ensemble::bytes`] says how much it
-/// is.
+/// After [`Ensemble::new`] no memory is allocated, unless it has to begin again or its servers change;
+/// [`Ensemble::bytes`] says how much it is.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     filter: Filter,
@@ -382,7 +382,7 @@ impl Ensemble {
     /// exchange.
     pub fn estimate(&self) -> Option<Estimate> {
         let state = self.filter.state()?;
-        let period = |rate: f64| Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate)).unwrap_or(self.nominal);
+        let period = |rate: f64| self.nominal.stretched(Rate::from_fraction(rate));
         Some(Estimate {
             counter: state.counter,
             time: state.time,

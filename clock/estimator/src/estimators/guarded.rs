@@ -1,7 +1,7 @@
 //! The guard with the classic filter behind it: what both estimators are made of.
 
 use super::prior::{AsymmetryPrior, ServerPrior, combined};
-use crate::classic::{Admitted, Filter, Measured};
+use crate::classic::{Admitted, ClassicMeasured, Filter};
 use crate::frame::{Point, Slope};
 use crate::guard::{Decision, Entry, Examined, Guard, Passage};
 use crate::outcome::Measure;
@@ -126,7 +126,7 @@ impl Guarded {
         let offset = if entry.continues() { self.classic.naive_error(&point, self.guard.rates()) } else { f64::NAN };
         self.classic.prepare(entry, self.guard.prior());
         let proven = self.guard.admit(exchange, &passage, self.classic.settled_floor(point.x));
-        let Measured { rate, clock } = self.measure(passage);
+        let ClassicMeasured { rate, clock } = self.measure(passage);
         let measure = Measure { round_trip: point.net, point_error: self.classic.point_error(&point), offset };
         let common = judged.common.with(proven).with(rate);
         let events = common.with(own).with(clock);
@@ -134,9 +134,9 @@ impl Guarded {
         Judged { outcome, common, entry: Some(entry), ..judged }
     }
 
-    fn measure(&mut self, passage: Passage) -> Measured {
+    fn measure(&mut self, passage: Passage) -> ClassicMeasured {
         debug_assert!(self.guard.place().is_some(), "the guard let an exchange in");
-        let Some((frame, counter)) = self.guard.place() else { return Measured::default() };
+        let Some((frame, counter)) = self.guard.place() else { return ClassicMeasured::default() };
         let proven = self.guard.rates();
         let mut measured = self.classic.measure(&Admitted { passage, frame, counter, proven });
         if let Some(height) = self.classic.height() {

@@ -9,7 +9,7 @@ use super::proof::alone;
 use crate::frame::{Move, Point};
 use crate::interval::Interval;
 use crate::tuning::guard::{
-    CLAIMED_AGAIN, HOPELESS, HOPELESS_WHILE_YOUNG, SUPPORTERS, SUPPORTERS_AGAINST_YOUNG, YOUNG,
+    CLAIMED_AGAIN, CONTRADICTIONS_LIMIT, CONTRADICTIONS_LIMIT_WHILE_YOUNG, SUPPORTERS, SUPPORTERS_AGAINST_YOUNG, YOUNG,
 };
 use ffclock_units::{Counter, Exchange};
 
@@ -46,7 +46,7 @@ pub struct Challenge {
 
 /// What a contradiction is compared with.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
+pub struct ChallengeContext {
     /// The range of the rate.
     pub rates: Interval,
     /// How many exchanges the past rests on.
@@ -74,7 +74,7 @@ impl Challenge {
     }
 
     /// Takes an exchange that contradicts.
-    pub fn take(&mut self, exchange: &Exchange, point: &Point, context: Context) -> Resolution {
+    pub fn take(&mut self, exchange: &Exchange, point: &Point, context: ChallengeContext) -> Resolution {
         if self.in_a_row == 0 {
             self.since = point.x;
         }
@@ -92,9 +92,9 @@ impl Challenge {
         }
         // A server that talks nonsense for a while is to be waited for, however often it is asked.
         let hopeless = if young {
-            self.in_a_row >= HOPELESS_WHILE_YOUNG
+            self.in_a_row >= CONTRADICTIONS_LIMIT_WHILE_YOUNG
         } else {
-            self.in_a_row >= HOPELESS && point.x - self.since >= context.patience
+            self.in_a_row >= CONTRADICTIONS_LIMIT && point.x - self.since >= context.patience
         };
         if hopeless && candidate.supporters < SUPPORTERS { Resolution::CounterDoubted } else { Resolution::PastHolds }
     }

@@ -30,7 +30,7 @@ use crate::tuning::guard::{BLUR_MARGIN, CLOSEST_PAIR, RATE_PROOF_SPAN, RATE_ROUN
 
 /// How a new exchange stands to what is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ProofStanding {
     /// It agrees.
     Agrees,
     /// It agrees when the remembered rate is not believed.
@@ -159,19 +159,19 @@ impl Proof {
     }
 
     /// How `point` stands to what is proven. Changes nothing.
-    pub fn standing(&self, point: &Point, assumptions: &Assumptions) -> Standing {
+    pub fn standing(&self, point: &Point, assumptions: &Assumptions) -> ProofStanding {
         let distance = point.x - self.x;
         let agrees = |rates: Interval| !self.height.carried(distance, rates).meet(alone(point, rates)).is_empty();
         if agrees(self.rates) {
-            return Standing::Agrees;
+            return ProofStanding::Agrees;
         }
         if self.without_memory(assumptions).is_some_and(agrees) {
-            return Standing::AgreesWithoutMemory;
+            return ProofStanding::AgreesWithoutMemory;
         }
         if agrees(self.rates.widened(assumptions.wander_room())) {
-            Standing::AgreesWithMoreWander
+            ProofStanding::AgreesWithMoreWander
         } else {
-            Standing::Contradicts
+            ProofStanding::Contradicts
         }
     }
 

@@ -1,8 +1,8 @@
 //! The shortest round trips: how narrow a proven interval can be.
 //!
 //! An interval ends where the fastest packet of each way left it, so it is at least as wide as the two fastest packets
-//! took together. The shortest round trip is as long as these, or longer by as much as the fastest packets of the two
-//! ways were those of different exchanges; how densely round trips lie above the shortest shows how much that can be.
+//! took together. The shortest round trip is as long as these, or longer, if the fastest packets of the two
+//! directions were in different exchanges; how densely round trips lie above the shortest shows how much that can be.
 //! A narrower interval was not narrowed by packets. It was carried with rates that the counter did not have: the wander
 //! is larger than assumed, and the width shows it before the interval runs empty, mostly before the true time has left
 //! it.
@@ -12,13 +12,13 @@ use crate::tuning::guard::{NARROW_PART, NARROW_SPREAD, NARROW_TRIPS, RATE_PROOF_
 
 /// The shortest round trips, net of the server's residence, of a stretch of time, shortest first. s.
 #[derive(Clone, Copy, Debug)]
-struct Shortest {
+struct FastestTrips {
     trips: [f64; SHORTEST],
     count: u32,
 }
 
-impl Shortest {
-    const NONE: Shortest = Shortest { trips: [f64::INFINITY; SHORTEST], count: 0 };
+impl FastestTrips {
+    const NONE: FastestTrips = FastestTrips { trips: [f64::INFINITY; SHORTEST], count: 0 };
 
     fn add(&mut self, trip: f64) {
         let place = self.trips.partition_point(|shorter| *shorter <= trip);
@@ -42,8 +42,8 @@ impl Shortest {
 /// ask.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortestTrips {
-    present: Shortest,
-    before: Option<Shortest>,
+    present: FastestTrips,
+    before: Option<FastestTrips>,
     /// Where the present day began.
     since: f64,
     /// Where the last interval lay that was wide enough.
@@ -53,7 +53,7 @@ pub struct ShortestTrips {
 impl ShortestTrips {
     /// Before any exchange.
     pub const NONE: ShortestTrips =
-        ShortestTrips { present: Shortest::NONE, before: None, since: f64::NEG_INFINITY, wide_at: 0.0 };
+        ShortestTrips { present: FastestTrips::NONE, before: None, since: f64::NEG_INFINITY, wide_at: 0.0 };
 
     /// Takes note of an exchange that was used.
     pub fn add(&mut self, point: &Point) {
@@ -61,7 +61,7 @@ impl ShortestTrips {
             self.since = point.x;
         }
         if point.x - self.since > RATE_PROOF_SPAN {
-            let before = core::mem::replace(&mut self.present, Shortest::NONE);
+            let before = core::mem::replace(&mut self.present, FastestTrips::NONE);
             (self.before, self.since) = (Some(before), point.x);
         }
         self.present.add(point.net);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_shortest_are_kept_in_order() {
-        let mut shortest = Shortest::NONE;
+        let mut shortest = FastestTrips::NONE;
         for trip in [5.0, 3.0, 9.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0] {
             shortest.add(trip);
         }

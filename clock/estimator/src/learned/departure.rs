@@ -2,15 +2,15 @@
 //! Statistics 42, 1971; A. Willsky and H. Jones, IEEE Trans. Automatic Control 21, 1976).
 //!
 //! All servers are read by one counter. What all see is the oscillator; what one sees in both directions with opposite
-//! signs is that server. The bank sees the last exchanges of all servers again with the time of one of them free, and
-//! with the oscillator, or one way of the path, free in its place. A departure is believed from where it happened on,
+//! signs is that server. The bank refilters the last exchanges with one server's time free, and compares with the
+//! oscillator or one direction free instead. A departure is believed from where it happened on,
 //! so that nothing of it stays in the clock.
 
 use super::Filter;
 use super::path::ServerPath;
 use super::recent::Filtering;
 use crate::bank::group::Evident;
-use crate::bank::revision::{Change, Departure, Revision};
+use crate::bank::revision::{BurstVariance, Change, Departure, Revision};
 use crate::bank::{FloorBlend, FloorWalk};
 use crate::tuning::ensemble::{
     DEPARTURE_GAIN, DEPARTURE_OVER_PATH, DEPARTURE_WITNESSES, EARLY, LEAST_SYSTEMATIC, NO_LONGER_SUSPECT,
@@ -40,7 +40,7 @@ struct EarlyPacket {
 /// How far the clock was led away.
 #[derive(Clone, Copy, Debug)]
 pub struct Lead {
-    /// us
+    /// Ahead of the own clocks of the servers that agree, us.
     pub by: f64,
     /// The variance of this, us^2.
     pub variance: f64,
@@ -58,7 +58,8 @@ impl Filter {
         self.start.end();
         self.recent.clear();
         let rate = lead.by / lead.within;
-        self.bank.for_groups(|group| group.shift_times(-lead.by, [lead.variance, rate * rate]));
+        let gained = BurstVariance { theta: lead.variance, rate: rate * rate };
+        self.bank.for_groups(|group| group.shift_times(-lead.by, gained));
         self.paths.iter_mut().for_each(ServerPath::lose_displacement);
         self.blend_again();
         self.follow_servers();
@@ -160,10 +161,10 @@ impl Filter {
         likelier(earlier, self.tried(departure))
     }
 
-    /// What the last exchanges say with a departure; `None` where the others cannot tell.
+    /// What the last exchanges say with a departure; `None` where the others do not show it.
     fn tried(&mut self, departure: Departure) -> Option<Suspicion> {
         let Departure { server, since, .. } = departure;
-        if !self.can_tell(server, since) {
+        if !self.can_decide(server, since) {
             return None;
         }
         let score = self.score(since, Revision::Departure(departure));
@@ -177,7 +178,7 @@ impl Filter {
 
     /// Whether this server has a part in the clock, in each of its last exchanges, and those of the others that
     /// answered since then are a majority of all that are believed.
-    fn can_tell(&self, server: usize, since: usize) -> bool {
+    fn can_decide(&self, server: usize, since: usize) -> bool {
         let exchanges = || (0..since).filter_map(|age| self.recent.get(age)).map(|observation| observation.exchange);
         let speaks = |other: usize| {
             let mut own = exchanges().filter(|exchange| exchange.server == other).peekable();
@@ -201,9 +202,8 @@ impl Filter {
 
     /// The score with a burst of noise in the counter's rate that makes up for the early packet.
     fn score_of_rate(&mut self, early: EarlyPacket, since: usize) -> f64 {
-        let rate = early.by / self.recent.elapsed(since);
-        let theta = BURST_SLACK * early.by;
-        self.score(since, Revision::NoiseBurst { since, variances: [theta * theta, rate * rate] })
+        let gained = BurstVariance::of(BURST_SLACK * early.by, early.by / self.recent.elapsed(since));
+        self.score(since, Revision::NoiseBurst { since, gained })
     }
 
     /// The best member's score with a revision before the last `since` exchanges; the scratch bank holds what it made

@@ -5,8 +5,8 @@
 //! every exchange. With an uncertainty u of the absolute clock, a slope over T is off by sqrt(2) u/T, and a rate that
 //! walks by q in a second has moved by q sqrt(T/3): the sum of squares is least at T^3 = 12 u^2/q^2. Where the rate
 //! drifts one way for hours, a mean over T lags. The distance d of the filter's rate from the mean then has a larger
-//! square than the variance n^2 of both explains, and the rest of it is the lag: the part 1 - n^2/d^2 of d (James and
-//! Stein's estimator of a mean, which is 0 for d <= n).
+//! square than the variance n^2 of both explains, and the rest of it is the lag: the part 1 - n^2/d^2 of d (a
+//! shrinkage by the method of moments, positive part: 0 for d <= n).
 
 use crate::bank::Blend;
 use crate::tuning::learned::{DIFFERENCE_WALK, LONGEST_AVERAGE, SHORTEST_AVERAGE};

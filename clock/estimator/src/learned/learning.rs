@@ -6,7 +6,7 @@ use crate::bank::density::{Components, Mixture};
 use crate::bank::{Densities, Family, Prediction};
 use crate::tuning::bank::{SHAPES, STEEP};
 use crate::tuning::learned::{
-    EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SOFT_DECILE,
+    EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR, SOFT_DECILE,
 };
 use ffclock_units::Direction;
 
@@ -90,12 +90,29 @@ pub struct Learning {
     observation: u64,
     /// Rare packets hold the floors.
     holds_floors: bool,
+    /// Where the last lone packet of each way places the floor.
+    shown: [Option<ShownFloor>; 2],
+}
+
+/// A floor as a lone packet shows it.
+#[derive(Clone, Copy, Debug)]
+struct ShownFloor {
+    /// us.
+    floor: f64,
+    /// us^2.
+    variance: f64,
 }
 
 impl Learning {
     pub fn new(config: &LearnedConfig) -> Self {
         let components = Components::new();
-        Learning { mixtures: Mixtures::new(RING, config, &components), components, observation: 0, holds_floors: false }
+        Learning {
+            mixtures: Mixtures::new(RING, config, &components),
+            components,
+            observation: 0,
+            holds_floors: false,
+            shown: [None; 2],
+        }
     }
 
     /// Mixtures to try something with, that learn from [`EAGER`] exchanges.
@@ -110,6 +127,7 @@ impl Learning {
     /// Forgets all exchanges and begins with the prior.
     pub fn restart(&mut self) {
         self.holds_floors = false;
+        self.shown = [None; 2];
         self.forget(STEEP);
     }
 
@@ -122,11 +140,18 @@ impl Learning {
     }
 
     /// Whether a lone packet shows a floor that is met rarely: steep shapes place the floor of a hump more than their
-    /// first decile too high, or rare packets have shown it before.
-    pub fn shows_rare_floor(&self, lone: &LonePacket) -> bool {
+    /// first decile too high, or a lone packet before showed the same floor, or rare packets hold the floors already.
+    /// `floor` is the one that was believed, us.
+    pub fn shows_rare_floor(&mut self, lone: &LonePacket, floor: f64) -> bool {
+        let shown = ShownFloor { floor: floor + lone.shift, variance: lone.variance };
+        let before = self.shown[lone.way.index()].replace(shown);
+        let is_same = before.is_some_and(|before| {
+            let apart = before.floor - shown.floor;
+            apart * apart <= SAME_FLOOR * (before.variance + shown.variance)
+        });
         let density = self.densities()[0][lone.way.index()];
         let is_soft = density.first_decile > SOFT_DECILE * density.median;
-        self.holds_floors || (is_soft && lone.shift.abs() > RARE_SHIFT * density.first_decile)
+        self.holds_floors || (is_soft && (is_same || lone.shift.abs() > RARE_SHIFT * density.first_decile))
     }
 
     /// From here on rare packets hold the floors, so that humps of all shapes may be learned for each way. A floor that

@@ -6,7 +6,7 @@ use super::path_change::Displacement;
 use super::reinitialise::Reinitialisation;
 use crate::LearnedConfig;
 use crate::bank::FloorBlend;
-use crate::tuning::ensemble::{LEAST_SYSTEMATIC, RETURNED};
+use crate::tuning::ensemble::{LEAST_SYSTEMATIC, RETURNED, UNLIKE_PART, UNLIKE_ROOM};
 use crate::tuning::learned::EAGER;
 
 /// The path to a server and back.
@@ -189,5 +189,6 @@ fn is_back(then: &FloorBlend, now: &FloorBlend) -> bool {
     let there = now.floors[0] - then.floors[0];
     let back = now.floors[1] - then.floors[1];
     let room = RETURNED * libm::sqrt(then.variance + now.variance + LEAST_SYSTEMATIC);
-    (now.ahead - then.ahead).abs() <= room || (there + back).abs() > 0.5 * (there - back).abs() + 2.0 * room
+    (now.ahead - then.ahead).abs() <= room
+        || (there + back).abs() > UNLIKE_PART * (there - back).abs() + UNLIKE_ROOM * room
 }

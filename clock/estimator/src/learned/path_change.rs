@@ -8,7 +8,7 @@
 
 use super::recent::{Filtering, Recent};
 use crate::bank::density::Tabulated;
-use crate::bank::revision::{Change, Revision};
+use crate::bank::revision::{BurstVariance, Change, Revision};
 use crate::bank::{Bank, Family};
 use crate::tuning::learned::{
     BURST_SLACK, CHANGE_GAIN, CHANGE_SPREAD, COMPARED, DECISIVE, DEPTH, DISPLACEMENT_TOLERANCE, FIRST_TRIAL,
@@ -19,14 +19,14 @@ use ffclock_units::Direction;
 
 /// The packets of one way to or from a server as one family saw them.
 #[derive(Clone, Copy)]
-pub struct Witnesses<'a> {
+pub struct ChangeWitnesses<'a> {
     pub recent: &'a Recent,
     pub server: usize,
     pub way: Direction,
     pub family: Family,
 }
 
-impl Witnesses<'_> {
+impl ChangeWitnesses<'_> {
     fn packets(&self, count: usize) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         let (way, family) = (self.way.index(), self.family.index());
         self.recent.of(self.server).take(count).map(move |(_, observation)| {
@@ -68,15 +68,15 @@ impl Witnesses<'_> {
 
 /// A change that was found, and how many packets of its way witness it.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct FoundChange {
     pub change: Change,
     pub witnesses: usize,
 }
 
 /// Looks for a change of one way.
-pub fn find(witnesses: Witnesses<'_>, density: &Tabulated) -> Option<Found> {
-    let Witnesses { recent, server, way, .. } = witnesses;
-    let mut best: Option<(f64, Found)> = None;
+pub fn find(witnesses: ChangeWitnesses<'_>, density: &Tabulated) -> Option<FoundChange> {
+    let ChangeWitnesses { recent, server, way, .. } = witnesses;
+    let mut best: Option<(f64, FoundChange)> = None;
     for count in WITNESSES..=DEPTH {
         let Some(since) = recent.since(server, count) else { break };
         let (shift, gain) = witnesses.shift(count, density);
@@ -88,7 +88,7 @@ pub fn find(witnesses: Witnesses<'_>, density: &Tabulated) -> Option<Found> {
         if gain > CHANGE_GAIN && is_large && is_steady && best.is_none_or(|(most, _)| gain > most) {
             let spread = CHANGE_SPREAD * density.median + libm::sqrt(variance);
             let change = Change { server, way, since, shift, variance: spread * spread };
-            best = Some((gain, Found { change, witnesses: count }));
+            best = Some((gain, FoundChange { change, witnesses: count }));
         }
     }
     best.map(|(_, found)| found)
@@ -120,8 +120,8 @@ impl Trial<'_> {
 
     /// Whether the packets since a change are explained by it, alone or with one of the other way, or by a change of
     /// the counter's rate: the whole bank sees them again with each.
-    pub fn cause(mut self, found: &Found, family: Family) -> Cause {
-        let Found { change, witnesses } = found;
+    pub fn cause(mut self, found: &FoundChange, family: Family) -> Cause {
+        let FoundChange { change, witnesses } = found;
         let both = [Revision::Floor(*change), Revision::Floor(self.opposite(found, family))];
         let jumps = self.score(change.since, &both[..1]).max(self.score(change.since, &both));
         let mut best = (f64::NEG_INFINITY, Cause::Jump);
@@ -129,7 +129,7 @@ impl Trial<'_> {
         for since in onsets.map_while(|count| self.recent.since(change.server, count)) {
             let rate = change.shift / self.recent.elapsed(change.since);
             let theta = BURST_SLACK * change.shift;
-            let burst = Revision::NoiseBurst { since, variances: [theta * theta, rate * rate] };
+            let burst = Revision::NoiseBurst { since, gained: BurstVariance::of(theta, rate) };
             let score = self.score(since, &[burst]);
             if score > best.0 {
                 best = (score, Cause::Rate(burst));
@@ -146,11 +146,11 @@ impl Trial<'_> {
     }
 
     /// What the other way shows since a change.
-    fn opposite(&self, found: &Found, family: Family) -> Change {
-        let Found { change, witnesses } = *found;
+    fn opposite(&self, found: &FoundChange, family: Family) -> Change {
+        let FoundChange { change, witnesses } = *found;
         let (server, way) = (change.server, change.way.other());
         let density = (self.filtering.densities)(server)[family.index()][way.index()];
-        let (shift, _) = Witnesses { recent: self.recent, server, way, family }.shift(witnesses, density);
+        let (shift, _) = ChangeWitnesses { recent: self.recent, server, way, family }.shift(witnesses, density);
         Change { way, shift, ..change }
     }
 }
@@ -322,7 +322,7 @@ mod tests {
             recent.save(&bank);
             recent.push(Observation { exchange, predictions: [predictions; 2], step: 0.0 });
         }
-        let witnesses = Witnesses { recent: &recent, server: 0, way: Direction::Outgoing, family: Family::Edges };
+        let witnesses = ChangeWitnesses { recent: &recent, server: 0, way: Direction::Outgoing, family: Family::Edges };
         find(witnesses, density).map(|found| found.change)
     }
 
@@ -357,7 +357,7 @@ mod tests {
         let change = Change { server: 0, way: Direction::Outgoing, since, shift, variance: 1.0 };
         let filtering = Filtering { densities: &|_| densities, set: &set };
         let trial = Trial { recent: &recent, filtering, scratch: &mut bank };
-        match trial.cause(&Found { change, witnesses: since }, Family::Edges) {
+        match trial.cause(&FoundChange { change, witnesses: since }, Family::Edges) {
             Cause::Rate(Revision::NoiseBurst { since: found, .. }) => Some(found - since),
             _ => None,
         }

@@ -20,7 +20,7 @@ pub struct Observation {
 
 /// An exchange in its place of the memory.
 #[derive(Clone, Debug)]
-struct Kept {
+struct KeptExchange {
     observation: Option<Observation>,
     /// The bank before it.
     before: Vec<Lanes>,
@@ -29,7 +29,7 @@ struct Kept {
 /// The memory; it holds nothing from before a change that was believed.
 #[derive(Clone, Debug)]
 pub struct Recent {
-    kept: Vec<Kept>,
+    kept: Vec<KeptExchange>,
     /// How many exchanges with one server are remembered.
     depth: usize,
     next: usize,
@@ -45,14 +45,14 @@ pub struct Filtering<'a> {
 
 impl Recent {
     pub fn new(set: &ModelSet) -> Self {
-        let kept = || Kept { observation: None, before: Vec::with_capacity(Bank::saved_length(set)) };
+        let kept = || KeptExchange { observation: None, before: Vec::with_capacity(Bank::saved_length(set)) };
         let depth = DEPTH.min(MOST_KEPT / set.servers);
         Recent { kept: (0..depth * set.servers).map(|_| kept()).collect(), depth, next: 0, filled: 0 }
     }
 
     pub fn bytes(&self) -> usize {
         let banks: usize = self.kept.iter().map(|kept| kept.before.capacity() * size_of::<Lanes>()).sum();
-        banks + self.kept.capacity() * size_of::<Kept>()
+        banks + self.kept.capacity() * size_of::<KeptExchange>()
     }
 
     pub fn clear(&mut self) {
@@ -110,7 +110,7 @@ impl Recent {
     /// Notes how far the origin of theta moved after the newest exchange.
     pub fn note_step(&mut self, step: f64) {
         let slot = self.slot(0);
-        if let Some(Kept { observation: Some(observation), .. }) = self.kept.get_mut(slot) {
+        if let Some(KeptExchange { observation: Some(observation), .. }) = self.kept.get_mut(slot) {
             observation.step = step;
         }
     }
@@ -122,8 +122,9 @@ impl Recent {
 
     /// Takes `bank` back to before the last `since` exchanges.
     pub fn restore(&self, since: usize, bank: &mut Bank) {
+        debug_assert!((1..=self.filled).contains(&since), "{since} of {}", self.filled);
         let before = since.checked_sub(1).filter(|age| *age < self.filled);
-        if let Some(Kept { before, .. }) = before.and_then(|age| self.kept.get(self.slot(age))) {
+        if let Some(KeptExchange { before, .. }) = before.and_then(|age| self.kept.get(self.slot(age))) {
             bank.restore(before);
         }
     }
@@ -134,7 +135,7 @@ impl Recent {
         let before =
             since.checked_sub(1).filter(|age| *age < self.filled).and_then(|age| self.kept.get(self.slot(age)));
         debug_assert!(before.is_some(), "{since} of {} exchanges", self.filled);
-        let Some(Kept { before, .. }) = before else { return f64::NEG_INFINITY };
+        let Some(KeptExchange { before, .. }) = before else { return f64::NEG_INFINITY };
         scratch.restore(before);
         for revision in revisions {
             scratch.for_groups(|group| revision.apply(group));
@@ -156,7 +157,7 @@ impl Recent {
         let count = revision.since().min(self.filled);
         for age in (0..count).rev() {
             let slot = self.slot(age);
-            let Some(Kept { observation: Some(observation), before }) = self.kept.get_mut(slot) else { return };
+            let Some(KeptExchange { observation: Some(observation), before }) = self.kept.get_mut(slot) else { return };
             if age.saturating_add(1) == count {
                 bank.restore(before);
                 bank.for_groups(|group| revision.apply(group));

@@ -32,13 +32,20 @@ pub struct Attempt<'a> {
     pub server: usize,
     /// What is known of the counter's rate, ppm.
     pub rate: f64,
-    /// How much longer the floor of the way to the server is than that of the way back, us, and the variance of this,
-    /// us^2.
-    pub asymmetry: [f64; 2],
+    pub asymmetry: FloorAsymmetry,
     /// The bank that filters the exchanges again; overwritten.
     pub scratch: &'a mut Bank,
     pub learning: &'a Learning,
     pub set: &'a ModelSet,
+}
+
+/// What is known of the asymmetry of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct FloorAsymmetry {
+    /// How much longer the floor of the way to the server is than that of the way back, us.
+    pub difference: f64,
+    /// The variance of this, us^2.
+    pub variance: f64,
 }
 
 impl Reinitialisation {
@@ -102,8 +109,8 @@ impl Reinitialisation {
     /// Whether the exchanges are much likelier when filtered again; the scratch bank then is the result.
     pub fn succeeds(&mut self, attempt: Attempt<'_>) -> bool {
         debug_assert_eq!(self.last.len(), EAGER, "an attempt is due");
-        let [asymmetry, variance] = attempt.asymmetry;
-        let Some(begin) = begin(&self.last, attempt.rate, asymmetry) else { return false };
+        let FloorAsymmetry { difference, variance } = attempt.asymmetry;
+        let Some(begin) = begin(&self.last, attempt.rate, difference) else { return false };
         let Attempt { server, scratch, learning, set, .. } = attempt;
         let begin = Begin { server, ..begin };
         self.predictions.clear();

@@ -4,9 +4,9 @@ use super::ambiguity::FloorAmbiguity;
 use super::difference_rate::DifferenceRate;
 use super::lone_packet::{LonePacket, Search};
 use super::path::ServerPath;
-use super::path_change::{self, Cause, Displacement, Trial, Witnesses};
+use super::path_change::{self, Cause, ChangeWitnesses, Displacement, Trial};
 use super::recent::{Filtering, Observation};
-use super::reinitialise::Attempt;
+use super::reinitialise::{Attempt, FloorAsymmetry};
 use super::{Filter, Input, MICRO, Now, Placed};
 use crate::bank::group::{Begin, Evident, THETA, floors_of};
 use crate::bank::lanes::Lanes;
@@ -198,8 +198,14 @@ impl Filter {
         }
         let before = bank.blend(set, 1.0, 1.0);
         let [forward, backward] = bank.floors(set, server).floors;
-        let attempt =
-            Attempt { server, rate: before.rate, asymmetry: [forward - backward, variance], scratch, learning, set };
+        let attempt = Attempt {
+            server,
+            rate: before.rate,
+            asymmetry: FloorAsymmetry { difference: forward - backward, variance },
+            scratch,
+            learning,
+            set,
+        };
         if !reinitialisation.succeeds(attempt) || !scratch.is_sound() {
             return None;
         }
@@ -225,7 +231,7 @@ impl Filter {
             let family = self.bank.best(&self.set).family;
             let path = &self.paths[server];
             let density = path.learning.densities()[family.index()][way.index()];
-            let witnesses = Witnesses { recent: &self.recent, server, way, family };
+            let witnesses = ChangeWitnesses { recent: &self.recent, server, way, family };
             let Some(found) = path_change::find(witnesses, density) else { continue };
             let Change { since, shift, .. } = found.change;
             if path.ambiguity.explains(shift, density.ninth_decile) {
@@ -259,7 +265,8 @@ impl Filter {
         let search = Search { recent: &self.recent, server, family };
         let Some(lone) = search.find(path.learning.densities()) else { return };
         let LonePacket { way, since, shift, variance } = lone;
-        if !path.learning.shows_rare_floor(&lone) {
+        let floor = self.floors(server)[way.index()];
+        if !self.paths[server].learning.shows_rare_floor(&lone, floor) {
             return;
         }
         let change = Change { server, way, since, shift, variance };

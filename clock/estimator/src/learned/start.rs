@@ -1,9 +1,9 @@
 //! The start: what the first exchanges say together, with nothing assumed of how long packets queue.
 //!
 //! The bank carries normal densities from exchange to exchange. After the first few, queueing is known to orders of
-//! magnitude only, and a normal density of it is as wide as the largest: begun so, a clock needs a minute for what two
-//! exchanges show. Here the scale of queueing is integrated out, and the moments of the whole become the members'
-//! state after each of the first [`START`] exchanges.
+//! magnitude only, and a normal density of it is as wide as the largest: started that way, a clock takes a minute to
+//! learn what two exchanges already show. Here the scale of queueing is integrated out, and the moments of the whole
+//! become the members' state after each of the first [`START`] exchanges.
 //!
 //! Packets of one way, at positions x and with delays z, lie above an edge `a + r x`: the floor and the time. If they
 //! queue by a gamma law of shape k and of a scale of which nothing is known (density 1/scale: H. Jeffreys, Theory of

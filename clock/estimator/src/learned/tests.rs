@@ -1,11 +1,13 @@
 //! Limits within the filter that are reached from outside only by chance.
 
-use super::{Filter, Input, Now};
+use super::{Filter, Input, Now, Revisions};
 use crate::bank::group::{Evident, RATE, THETA};
 use crate::bank::lanes::{LANES, Lanes};
+use crate::bank::revision::{Change, Revision};
 use crate::guard::{Decision, Entry, Examined, Guard};
 use crate::{ClassicConfig, Event, Events, LearnedConfig};
-use ffclock_units::{Counter, Exchange, Moment, Period, ServerQuality, Span, Stamp, StampLocation, Ticks};
+use alloc::vec::Vec;
+use ffclock_units::{Counter, Direction, Exchange, Moment, Period, ServerQuality, Span, Stamp, StampLocation, Ticks};
 
 /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.
 pub fn exchange(number: u64) -> Exchange {
@@ -127,5 +129,27 @@ fn a_filter_that_explains_its_exchanges_doubts_the_proof() {
         assert!(events.contains(Event::OutsideProof));
         assert_eq!(events.contains(Event::FilterRestarted), outside == 15 && !doubts);
         assert_eq!(filter.now.unwrap().doubts_proof, doubts);
+    }
+}
+
+/// A lone packet shows a rare floor, and both ways change: the smoother needs to know of all of them.
+#[test]
+fn every_revision_that_one_exchange_makes_is_noted() {
+    let Settled { mut filter, .. } = settled();
+    filter.revisions = Revisions::default();
+    let change = |way| Change { server: 0, way, since: 4, shift: 0.0, variance: 1.0 };
+    filter.revise(0, &Revision::RareFloor(change(Direction::Outgoing)));
+    for way in Direction::BOTH {
+        filter.revise(0, &Revision::Floor(change(way)));
+    }
+    let noted: Vec<Option<Direction>> = filter.revisions.list.iter().flatten().map(floor_moved).collect();
+    assert_eq!(noted, [None, Some(Direction::Outgoing), Some(Direction::Incoming)]);
+}
+
+/// The way whose floor moved by a revision.
+fn floor_moved(revision: &Revision) -> Option<Direction> {
+    match revision {
+        Revision::Floor(change) => Some(change.way),
+        _ => None,
     }
 }

@@ -13,11 +13,11 @@ use alloc::vec::Vec;
 /// What is known of a node in the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Marginal {
-    /// us.
+    /// The height of the true time over the frame's line, us.
     pub theta: f64,
-    /// us.
+    /// The standard uncertainty of theta, us.
     pub uncertainty: f64,
-    /// ppm.
+    /// Relative to the nominal rate, ppm.
     pub rate: f64,
 }
 
@@ -55,15 +55,15 @@ fn trust(nodes: &[Node], group: &[MemberState]) -> [bool; LANES] {
 }
 
 /// What one member says of a node.
-struct Voice {
+struct MemberVoice {
     theta: f64,
     variance: f64,
     rate: f64,
     score: f64,
 }
 
-fn voices<'a>(states: &'a MemberState, trusted: &'a [bool; LANES]) -> impl Iterator<Item = Voice> + 'a {
-    let voice = |lane: usize| Voice {
+fn voices<'a>(states: &'a MemberState, trusted: &'a [bool; LANES]) -> impl Iterator<Item = MemberVoice> + 'a {
+    let voice = |lane: usize| MemberVoice {
         theta: states.theta.of(lane),
         variance: states.variance.of(lane),
         rate: states.rate.of(lane),
@@ -83,7 +83,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, weight: f64, voice: &Voice, node: &Node) {
+    fn add(&mut self, weight: f64, voice: &MemberVoice, node: &Node) {
         let off = voice.theta - node.causal.theta;
         self.weight += weight;
         self.theta += weight * off;

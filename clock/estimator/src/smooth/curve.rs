@@ -6,7 +6,7 @@ use super::node::Segment;
 use crate::tuning::smooth::{CURVE_PHASE_WALK, CURVE_WALK, LEAST_UNCERTAINTY};
 use alloc::vec::Vec;
 use core::ops::Range;
-use ffclock_units::{Counter, Moment, Period, Span, StandardUncertainty, Tai};
+use ffclock_units::{Counter, Moment, Period, Rate, Span, StandardUncertainty, Tai};
 
 /// The time at a counter reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +44,12 @@ impl Smoothed {
     /// Takes what is known of a segment.
     pub(super) fn take(&mut self, segment: &Segment, marginals: &[Marginal]) {
         let begin = self.times.len();
-        let (nominal, tick) = (self.nominal, self.nominal.as_seconds());
+        let nominal = self.nominal;
         self.times.extend(segment.nodes.iter().zip(marginals).map(|(node, marginal)| SmoothedTime {
             counter: node.counter,
             time: segment.frame.moment(node.counter, marginal.theta * MICRO),
             uncertainty: StandardUncertainty::from_seconds(marginal.uncertainty * MICRO + LEAST_UNCERTAINTY),
-            period: Period::from_seconds(tick * (1.0 + marginal.rate * MICRO)).unwrap_or(nominal),
+            period: nominal.stretched(Rate::from_fraction(marginal.rate * MICRO)),
         }));
         self.pieces.push(Piece { epoch: segment.epoch, range: begin..self.times.len() });
     }

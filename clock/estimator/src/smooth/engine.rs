@@ -3,7 +3,7 @@
 use super::blend::{Marginal, blend};
 use super::learn::{Teacher, Witness};
 use super::node::{Node, Segment};
-use super::pass::{Beliefs, Evidence, MemberState, Pass, Tables};
+use super::pass::{Beliefs, MemberState, Pass, SiteEvidence, Tables};
 use super::site::Site;
 use crate::LearnedConfig;
 use crate::bank::Family;
@@ -144,7 +144,7 @@ impl<'a> Work<'a> {
             self.engine.models.iter().zip(&self.starts).zip(&mut self.sites).enumerate()
         {
             let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
-            let (steps, beliefs) = pass.forward(start, sites, Evidence::Weighed);
+            let (steps, beliefs) = pass.forward(start, sites, SiteEvidence::Weighed);
             best.consider(group, steps.iter().fold(model.handicap, |sum, step| sum + step.log()));
             all.push(beliefs);
         }
@@ -158,7 +158,7 @@ impl<'a> Work<'a> {
         let parts = self.engine.models.iter().zip(&mut self.starts).zip(&mut self.sites);
         for (group, ((model, start), sites)) in parts.enumerate() {
             let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
-            let (steps, _) = pass.forward(start, sites, Evidence::Scored);
+            let (steps, _) = pass.forward(start, sites, SiteEvidence::Scored);
             best.consider(group, steps.iter().fold(model.handicap, |sum, step| sum + step.log()));
             let (beliefs, frequency) = pass.beliefs(start, &steps);
             all.push(beliefs);
@@ -195,7 +195,7 @@ impl<'a> Work<'a> {
         let parts = self.engine.models.iter().zip(&self.starts).zip(&mut self.sites);
         for (((model, start), sites), next) in parts.zip(starts) {
             let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
-            let (steps, _) = pass.forward(start, sites, Evidence::Scored);
+            let (steps, _) = pass.forward(start, sites, SiteEvidence::Scored);
             all.push(pass.member_states(start, &steps));
             if let Some(step) = length.checked_sub(1).and_then(|last| steps.get(last)) {
                 next.clone_from(step.after());

@@ -6,7 +6,7 @@ use crate::bank::Family;
 use crate::bank::density::{Components, Likelihoods, Mixture};
 use crate::bank::grid::Cavity;
 use crate::tuning::bank::{SHAPES, STEEP};
-use crate::tuning::smooth::{BLOCK, ITERATIONS};
+use crate::tuning::smooth::{BLOCK, SMOOTHING_ITERATIONS};
 use alloc::vec::Vec;
 
 /// Makes the densities of a window.
@@ -37,7 +37,7 @@ impl Teacher {
     }
 
     fn likelihoods(&self, witness: &Witness<'_>) -> Vec<Option<[Likelihoods; 2]>> {
-        let of = |(beliefs, has_packets): (&[super::site::Belief; 2], &bool)| {
+        let of = |(beliefs, has_packets): (&[super::site::QueueingBelief; 2], &bool)| {
             let cavity = |way: usize| {
                 let belief = &beliefs[way];
                 let variance = belief.variance.of(witness.lane) + belief.noise;
@@ -55,7 +55,7 @@ impl Teacher {
             for row in rows.iter().flatten() {
                 ways.iter().for_each(|way| mixture.keep(&row[*way]));
             }
-            mixture.learn(ITERATIONS, &self.components);
+            mixture.learn(SMOOTHING_ITERATIONS, &self.components);
             mixture.table().clone()
         };
         if family == Family::Edges && self.separate {

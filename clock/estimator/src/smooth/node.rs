@@ -5,7 +5,7 @@ use crate::bank::Densities;
 use crate::bank::density::Tabulated;
 use crate::bank::group::Begin;
 use crate::bank::measurement::Measurement;
-use crate::bank::revision::{Change, Revision};
+use crate::bank::revision::{BurstVariance, Change, Revision};
 use crate::frame::Frame;
 use crate::tuning::smooth::{BLOCK, NEAR_FLOOR};
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ pub struct Causal {
     /// Of what exchanges show: the smoother has no more.
     pub uncertainty: f64,
     pub bound: f64,
-    /// ppm.
+    /// Relative to the nominal rate, ppm.
     pub rate: f64,
 }
 
@@ -36,7 +36,7 @@ impl Causal {
 
 /// A floor that moved.
 #[derive(Clone, Copy, Debug)]
-pub struct Departure {
+pub struct FloorMove {
     pub way: Direction,
     /// How far, us.
     pub shift: f64,
@@ -50,9 +50,9 @@ pub struct Departure {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Changes {
     /// The floors that moved, for each way.
-    pub floors: [Option<Departure>; 2],
-    /// The variances that theta and the rate gained, us^2 and ppm^2.
-    pub burst: Option<[f64; 2]>,
+    pub floors: [Option<FloorMove>; 2],
+    /// The variances that theta and the rate gained.
+    pub burst: Option<BurstVariance>,
 }
 
 /// One exchange.
@@ -121,13 +121,13 @@ impl Segment {
         let Some(node) = self.nodes.get_mut(index) else { return };
         match (revision, departure) {
             (_, Some(departure)) => node.changes.floors[departure.way.index()] = Some(departure),
-            (Revision::NoiseBurst { variances, .. }, _) => node.changes.burst = Some(*variances),
+            (Revision::NoiseBurst { gained, .. }, _) => node.changes.burst = Some(*gained),
             _ => {}
         }
     }
 
     /// Remembers the floor that is left at a node, and recognises the one that comes back.
-    fn depart(&mut self, change: &Change, index: usize) -> Departure {
+    fn depart(&mut self, change: &Change, index: usize) -> FloorMove {
         let way = change.way.index();
         let (left, level) = (self.moved[way], self.moved[way] + change.shift);
         let near = libm::sqrt(change.variance) + NEAR_FLOOR;
@@ -136,7 +136,7 @@ impl Segment {
         let back_to = known.min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|known| known.1);
         self.left[way].push((left, index));
         self.moved[way] = level;
-        Departure { way: change.way, shift: change.shift, variance: change.variance, back_to }
+        FloorMove { way: change.way, shift: change.shift, variance: change.variance, back_to }
     }
 }
 

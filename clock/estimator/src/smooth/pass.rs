@@ -2,13 +2,14 @@
 
 use super::adjoint::{Adjoint, STATES, Update, Vector, dot, row, times};
 use super::node::Node;
-use super::site::{Action, Belief, Site};
+use super::site::{Action, QueueingBelief, Site};
 use crate::bank::Family;
 use crate::bank::density::Tabulated;
 use crate::bank::group::{FREQUENCY, Group, RATE, Rotation, THETA, floor_of};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::Measurement;
 use crate::bank::model::Model;
+use crate::bank::revision::BurstVariance;
 use crate::tuning::smooth::{BLOCK, CHANGED_VARIANCE, LEAST_PREDICTED_VARIANCE, REMEMBERED_VARIANCE, SCORE_MEMORY};
 use alloc::vec::Vec;
 use ffclock_units::Direction;
@@ -18,7 +19,7 @@ pub type Tables = Vec<[Tabulated; 2]>;
 
 /// What packets are made of on the way forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
+pub enum SiteEvidence {
     /// Each packet is weighed as it comes, and its factor is kept.
     Weighed,
     /// The factors that are known.
@@ -36,7 +37,7 @@ pub struct Step {
 }
 
 /// A belief about each packet of each node.
-pub type Beliefs = Vec<[Belief; 2]>;
+pub type Beliefs = Vec<[QueueingBelief; 2]>;
 
 /// The final estimates of four members at a node.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +61,7 @@ pub struct Pass<'a> {
 impl Pass<'_> {
     /// Forwards from `start`, which holds at the node before the first. Returns the beliefs about the packets before
     /// their own evidence.
-    pub fn forward(&self, start: &Group, sites: &mut [[Site; 2]], evidence: Evidence) -> (Vec<Step>, Beliefs) {
+    pub fn forward(&self, start: &Group, sites: &mut [[Site; 2]], evidence: SiteEvidence) -> (Vec<Step>, Beliefs) {
         let mut group = start.clone();
         let mut steps = Vec::with_capacity(self.nodes.len());
         let mut beliefs = Vec::with_capacity(self.nodes.len());
@@ -107,7 +108,7 @@ impl Pass<'_> {
             let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + CHANGED_VARIANCE };
             group.p[part][part] = Lanes::all(variance);
         }
-        if let Some([theta, rate]) = node.changes.burst {
+        if let Some(BurstVariance { theta, rate }) = node.changes.burst {
             group.p[THETA][THETA] += Lanes::all(theta);
             group.p[RATE][RATE] += Lanes::all(rate);
         }
@@ -193,18 +194,23 @@ impl Step {
 }
 
 /// What a packet does to the members by its evidence, and its log-likelihood where it is weighed.
-fn weigh(table: Option<&Tabulated>, belief: &Belief, site: &mut Site, evidence: Evidence) -> (Action, Lanes) {
-    let (Some(table), true) = (table, evidence != Evidence::Known) else {
+fn weigh(
+    table: Option<&Tabulated>,
+    belief: &QueueingBelief,
+    site: &mut Site,
+    evidence: SiteEvidence,
+) -> (Action, Lanes) {
+    let (Some(table), true) = (table, evidence != SiteEvidence::Known) else {
         return (site.act(belief), Lanes::ZERO);
     };
     let weighed = belief.weigh(table);
-    if evidence == Evidence::Weighed {
+    if evidence == SiteEvidence::Weighed {
         *site = Site::of(&weighed.action, belief);
     }
     (site.act(belief), weighed.log)
 }
 
-const NOTHING: Belief = Belief { mean: Lanes::ZERO, variance: Lanes::all(1.0), noise: 0.0 };
+const NOTHING: QueueingBelief = QueueingBelief { mean: Lanes::ZERO, variance: Lanes::all(1.0), noise: 0.0 };
 
 fn unit(part: usize) -> Vector {
     let mut row = [Lanes::ZERO; STATES];
@@ -213,8 +219,8 @@ fn unit(part: usize) -> Vector {
 }
 
 /// What is believed about queueing, given a belief about the rest of the delay.
-fn belief_of(measurement: &Measurement, mean: Lanes, variance: Lanes) -> Belief {
-    Belief {
+fn belief_of(measurement: &Measurement, mean: Lanes, variance: Lanes) -> QueueingBelief {
+    QueueingBelief {
         mean: Lanes::all(measurement.delay) - mean,
         variance: variance.map(|v| v.max(LEAST_PREDICTED_VARIANCE)),
         noise: measurement.noise,

@@ -20,7 +20,7 @@ pub struct Site {
 /// What a member believes about the queueing of a packet, us and us^2; `noise` is the variance of what the stamp's
 /// width can do.
 #[derive(Clone, Copy, Debug)]
-pub struct Belief {
+pub struct QueueingBelief {
     pub mean: Lanes,
     pub variance: Lanes,
     pub noise: f64,
@@ -41,7 +41,7 @@ pub struct Weighed {
     pub log: Lanes,
 }
 
-impl Belief {
+impl QueueingBelief {
     /// Weighs the belief with a density.
     pub fn weigh(&self, density: &Tabulated) -> Weighed {
         let variance = self.variance + Lanes::all(self.noise);
@@ -55,13 +55,13 @@ impl Belief {
     }
 
     /// The belief without what `site` has already contributed; `None` of a member that rests on this packet alone.
-    pub fn without(&self, site: &Site) -> (Belief, [bool; LANES]) {
+    pub fn without(&self, site: &Site) -> (QueueingBelief, [bool; LANES]) {
         let precision = self.variance.map(|variance| 1.0 / variance) - site.precision;
         let is_proper = precision.0.map(|precision| precision > 0.0 && precision.is_finite());
         let variance = precision.map(|precision| 1.0 / precision);
         let scaled = self.mean.zip(self.variance, |mean, variance| mean / variance);
         let mean = (scaled + site.pull) * variance;
-        (Belief { mean, variance, noise: self.noise }, is_proper)
+        (QueueingBelief { mean, variance, noise: self.noise }, is_proper)
     }
 }
 
@@ -69,7 +69,7 @@ impl Site {
     pub const NONE: Site = Site { precision: Lanes::ZERO, pull: Lanes::ZERO };
 
     /// The factor that does to a belief what an action does.
-    pub fn of(action: &Action, belief: &Belief) -> Self {
+    pub fn of(action: &Action, belief: &QueueingBelief) -> Self {
         let Action { move_by, shrink } = *action;
         let precision = shrink
             .zip(belief.variance, |shrink, variance| shrink / (1.0 - shrink * variance).max(LEAST_PRECISION_LEFT));
@@ -78,7 +78,7 @@ impl Site {
     }
 
     /// What the factor does to a belief.
-    pub fn act(&self, belief: &Belief) -> Action {
+    pub fn act(&self, belief: &QueueingBelief) -> Action {
         let whole = (Lanes::all(1.0) + self.precision * belief.variance).map(|whole| 1.0 / whole);
         Action { move_by: (self.pull + self.precision * belief.mean) * whole, shrink: self.precision * whole }
     }
@@ -102,14 +102,15 @@ mod tests {
 
     #[test]
     fn a_factor_does_what_it_was_made_from_and_can_be_taken_back() {
-        let belief = Belief { mean: Lanes([3.0, -1.0, 20.0, 0.5]), variance: Lanes([2.0, 0.1, 9.0, 4.0]), noise: 0.0 };
+        let belief =
+            QueueingBelief { mean: Lanes([3.0, -1.0, 20.0, 0.5]), variance: Lanes([2.0, 0.1, 9.0, 4.0]), noise: 0.0 };
         let action = Action { move_by: Lanes([0.3, -0.2, 0.0, 1.0]), shrink: Lanes([0.2, 5.0, 0.0, 0.1]) };
         let site = Site::of(&action, &belief);
         let again = site.act(&belief);
         // The state moves against the queueing: what it gains, q loses.
         let mean = belief.mean - belief.variance * action.move_by;
         let variance = belief.variance - belief.variance * belief.variance * action.shrink;
-        let (before, is_proper) = Belief { mean, variance, noise: 0.0 }.without(&site);
+        let (before, is_proper) = QueueingBelief { mean, variance, noise: 0.0 }.without(&site);
         assert_eq!(is_proper, [true; LANES]);
         for lane in 0..LANES {
             assert!((again.move_by.of(lane) - action.move_by.of(lane)).abs() < 1e-12);

@@ -24,8 +24,8 @@ pub const CYCLE_RATIO: f64 = 1.6;
 /// crystal, 0.05 to 0.1 ppm/K. Sweep between 0.01 and 0.1.
 pub const CYCLE_AMPLITUDE: f64 = 0.03;
 
-/// A cycle's amplitude is forgotten and renewed over this many periods: each quadrature walks by A / sqrt(30 P) a
-/// second. Sweep.
+/// Over this many periods P each quadrature of a cycle gains a variance of A^2 in a walk of A / sqrt(30 P) a second.
+/// Sweep.
 pub const CYCLE_RENEWAL: f64 = 30.0;
 
 /// The standard deviation of the logarithm of a cycle's frequency when nothing is known but its place in the bank.
@@ -59,9 +59,9 @@ pub const LEAST_FIRST_VARIANCE: f64 = 1.0;
 /// The part of a score, a log-likelihood, that is left after one more exchange. Sweep: 0.99 to 0.998 are alike.
 pub const SCORE_MEMORY: f64 = 0.995;
 
-/// A member whose score is `HOPELESS` below the best begins again from the best member, `RESEEDED` below it. Nats.
-/// False alarm: exp(-25) for a member that was right; from there it takes 10 more to be hopeless again.
-pub const HOPELESS: f64 = 25.0;
+/// A member whose score is `RESEED_BEHIND` below the best begins again from the best member, `RESEEDED` below it. Nats.
+/// False alarm: exp(-25) for a member that was right; from there it takes 10 more to begin again once more.
+pub const RESEED_BEHIND: f64 = 25.0;
 pub const RESEEDED: f64 = 15.0;
 
 /// A member this far behind the best has no part in the mean. Nats: a weight of 5e-5. Size.

@@ -1,7 +1,8 @@
 //! One clock from several servers.
 
 /// The standard deviation of a path's asymmetry, as a part of its round trip: the forward delay is half of the round
-/// trip give or take this half of it. Measured paths of the Internet: most within a tenth.
+/// trip and has a standard deviation of half this part of the round trip. Measured paths of the Internet: most within a
+/// tenth.
 pub const ASYMMETRY_PART: f64 = 0.1;
 
 /// The standard deviation of a server's error as a part of the largest error that it claims: 1/sqrt(3), as of a
@@ -20,7 +21,7 @@ pub const NO_LONGER_SUSPECT: f64 = 2.0;
 /// left. Size: one in a thousand does, of those that queue as they are expected to.
 pub const EARLY: f64 = 2.0;
 
-/// A departure shows in this many exchanges of its server at least.
+/// A departure shows in this many exchanges of its server at least. The least that is more than one.
 pub const DEPARTURE_WITNESSES: usize = 2;
 
 /// How much likelier a departure must make the last exchanges. Nats. False alarm: exp(-10) for each of its onsets.
@@ -30,8 +31,14 @@ pub const DEPARTURE_GAIN: f64 = 10.0;
 /// gains above that honest servers showed in 19 minutes (`ffclock-lab demo liar --before 70`), one is over this.
 pub const DEPARTURE_OVER_PATH: f64 = 1.0;
 
-/// It is over when the server is back to within this many standard deviations.
+/// It is over when the server is back to within this many standard deviations. Not swept.
 pub const RETURNED: f64 = 1.0;
+
+/// A server's time moves both floors alike and oppositely, so that their sum stays. It was the path when the sum moved
+/// by more than this part of what the difference did, and this many times [`RETURNED`] deviations. False alarm: two
+/// standard deviations. The part is half way between a time (0) and a change of one way (1). Not swept.
+pub const UNLIKE_PART: f64 = 0.5;
+pub const UNLIKE_ROOM: f64 = 2.0;
 
 /// Exchanges of all servers that a change can lie back. Size: each costs a copy of the bank, 190 kB with 16 servers.
 pub const MOST_KEPT: usize = 96;
@@ -41,8 +48,8 @@ pub const MOST_KEPT: usize = 96;
 pub const FIRST_WINDOW: u32 = 3;
 pub const WINDOWS: usize = 9;
 
-/// What is assumed of a server's time and its path changes within a window by this part of its standard deviation.
-/// A guess: not swept yet.
+/// Within a window a server's systematic error changes by this fraction of its standard deviation. An assumption, which
+/// no sweep has tested.
 pub const STEADY_PART: f64 = 0.1;
 
 /// Movements of clocks can be one within this many standard deviations of each. False alarm: three.

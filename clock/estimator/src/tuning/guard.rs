@@ -25,10 +25,11 @@ pub const SUPPORTERS_AGAINST_YOUNG: u64 = 3;
 
 /// This many contradictions in a row without a candidate that lasts mean that the assumption about the counter is
 /// wrong, and this many against a young past. Sweep.
-pub const HOPELESS: u64 = 64;
-pub const HOPELESS_WHILE_YOUNG: u64 = 16;
+pub const CONTRADICTIONS_LIMIT: u64 = 64;
+pub const CONTRADICTIONS_LIMIT_WHILE_YOUNG: u64 = 16;
 
-/// The counter then is given this many times the room about its nominal rate, and no more than this, s/s.
+/// The counter then is given this many times the room about its nominal rate, and no more than this, s/s. Sweep; size:
+/// a counter that is off by half is another counter.
 pub const NOMINAL_ROOM: f64 = 4.0;
 pub const LARGEST_NOMINAL_ERROR: f64 = 0.5;
 
@@ -52,7 +53,8 @@ pub const NARROW_SPREAD: f64 = 2.0;
 /// With fewer exchanges the shortest round trip can still be far above the floor. Exchanges. Sweep.
 pub const NARROW_TRIPS: u32 = 64;
 
-/// How far back the proven rate looks. s. A day: the pair error vanishes, and the wander is one of days.
+/// How far back the proven rate looks. s. A day: over a day the end-point error is
+/// negligible, and `wander` is defined over a day.
 pub const RATE_PROOF_SPAN: f64 = 86_400.0;
 
 /// Bins of the history of the proof: how many to the span, how many before widths double, and how many there can be.

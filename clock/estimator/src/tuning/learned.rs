@@ -28,8 +28,8 @@ pub const LEAST_HORIZON: f64 = 3_600.0;
 /// A rate that is more uncertain than this is not known yet. s/s. Sweep: an ordinary oscillator's accuracy over a day.
 pub const WARM_RATE: f64 = 1e-6;
 
-/// Two filters disagree when they are further apart than this many times their joint uncertainty. False alarm: three
-/// standard deviations.
+/// Two filters disagree when they are further apart than this many times the sum of their noise. False alarm: three
+/// standard deviations or more, since that of a difference is at most the sum of both.
 pub const DISAGREEMENT: f64 = 3.0;
 
 /// Exchanges that a change can lie back. Size: each costs a copy of the bank.
@@ -64,8 +64,8 @@ pub const MISPLACED_AT_FIRST: f64 = 2.0;
 /// A change shows in this many packets at least. Sweep.
 pub const WITNESSES: usize = 4;
 
-/// How much likelier a change must make the packets. Nats. False alarm: exp(-25) for each of 60 hypotheses of a way,
-/// 1.7e-9 an exchange.
+/// How much likelier a change must make the packets. Nats. False alarm: nominally exp(-25) for each of 60 hypotheses of
+/// a way, together 8e-10 of a way and 1.7e-9 an exchange; the shift is fitted to the same packets, so this is no bound.
 pub const CHANGE_GAIN: f64 = 25.0;
 
 /// How much likelier a change of the rate must be than one of the paths, or the reverse. Nats. False alarm: exp(-6), 1
@@ -100,9 +100,13 @@ pub const LEAST_SQUARED_SHIFT: f64 = 16.0;
 pub const LONE_GAIN: f64 = 2.0;
 
 /// A lone packet shows a floor that is met rarely if it comes before the floor of the steep shapes by more than this
-/// many of their first deciles. Shapes up to 3 place the floor of a gamma hump of shape k by (sqrt(k) - 1.7) / 0.6 of
-/// them too high: 1 at k = 5.6. Sweep: without it `host-coalescing` has 0.82 us in place of 0.79.
+/// many of their first deciles. Shapes up to 3 place the floor of a gamma hump of shape k by (sqrt(k) - 1.732) / 0.636
+/// of them too high: 1 at k = 5.6. Sweep: without it `host-coalescing` has 0.82 us in place of 0.79.
 pub const RARE_SHIFT: f64 = 1.0;
+
+/// Two lone packets show the same floor if it differs by the square root of this many of their variances at most: three
+/// standard deviations.
+pub const SAME_FLOOR: f64 = 9.0;
 
 /// The density that the steep shapes learned is a hump if its first decile is this part of its median at least. An
 /// exponential has 0.15, a uniform density 0.2, a gamma density of shape 3 has 0.41.
@@ -148,8 +152,8 @@ pub const START: usize = 12;
 /// uncertainty on a LAN is 1.6 times as large and the error 1.2 times.
 pub const START_SHAPES: [f64; 4] = [0.7, 0.1, 0.1, 0.1];
 
-/// A packet that is more than this many times further from the lowest of its way than this part of them are counts as
-/// one that is so far. Sweep: without, the median error of a far path after 8 s is 51 us, with this 32.
+/// A packet more than this many times this quantile, the 75th percentile, above the lowest of its way is clipped to
+/// that value. Sweep: without, the median error of a far path after 8 s is 51 us, with this 32.
 pub const FARTHEST: f64 = 3.0;
 pub const USUAL_PART: f64 = 0.75;
 

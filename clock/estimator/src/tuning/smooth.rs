@@ -15,7 +15,7 @@ pub const WINDOW: usize = 8192;
 pub const AHEAD: usize = 1024;
 
 /// Rounds of expectation maximisation from the prior on. Sweep.
-pub const ITERATIONS: u32 = 24;
+pub const SMOOTHING_ITERATIONS: u32 = 24;
 
 /// Rounds in which packets are weighed as they come, so that the densities are learned roughly. Sweep.
 pub const FIRST_ROUNDS: usize = 2;

@@ -1,4 +1,4 @@
-//! What is reported of the fast path: whether it is there, why not, and what became of packets.
+//! What is reported of the fast path: whether it is there, why not, and packets by outcome.
 
 use ffclock_control::serve::FastPathReport;
 use ffclock_xdp::{FastCounts, NoLine};

@@ -65,12 +65,33 @@ os.execv(sys.argv[1], sys.argv[1:])";
     let client = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(format!("127.0.0.1:{}", port.trim())).unwrap();
     client.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
-    client.send(&bare_request(0x23)).unwrap();
     let mut reply = [0; 100];
-    let answer = client.recv(&mut reply);
+    let mut exchange = |request: &[u8; 48]| {
+        client.send(request)?;
+        client
+            .recv(&mut reply)
+            .map(|length| (length, reply[0], reply[1], reply[24..32].to_vec(), reply[32..40].to_vec()))
+    };
+    let first = exchange(&bare_request(0x23));
+    // Requests that name the reply before, as those of the interleaved mode do. The threads share what the kernel says
+    // of departures, so none of them may use it: all replies are basic ones, which repeat the time of sending.
+    let later: Vec<_> = (1..=8_u8)
+        .scan(first.as_ref().map(|first| first.4.clone()).unwrap_or_default(), |received, number| {
+            let mut request = bare_request(0x23);
+            request[24..32].copy_from_slice(received);
+            request[32..40].copy_from_slice(&[number; 8]);
+            request[40..48].copy_from_slice(&[0x80 | number; 8]);
+            let reply = exchange(&request).ok()?;
+            *received = reply.4.clone();
+            Some((number, reply.3))
+        })
+        .collect();
     let _ = child.kill();
     child.wait().unwrap();
-    assert_eq!((answer.unwrap(), reply[0], reply[1]), (48, 0x24, 2));
+    let (length, head, stratum, ..) = first.unwrap();
+    assert_eq!((length, head, stratum), (48, 0x24, 2));
+    assert_eq!(later.len(), 8);
+    assert!(later.iter().all(|(number, origin)| *origin == [0x80 | number; 8]), "{later:?}");
 }
 
 /// ntpd follows the server, each in a network namespace, since both have port 123: it says whom it selects in its log

@@ -1,5 +1,8 @@
 //! Calls that FreeBSD has in another form, or lacks.
 
+pub(crate) mod hardware;
+pub(crate) mod references;
+
 use super::checked;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};

@@ -1,5 +1,8 @@
 //! Calls that only Linux has, or has in another form.
 
+pub(crate) mod hardware;
+pub(crate) mod references;
+
 use super::{checked, owned};
 use crate::address::RawAddress;
 use std::io;

@@ -1,15 +1,15 @@
 //! FreeBSD stamps no packet on its way out and has no error queue: what there is to know comes from the calls
 //! themselves.
 
-use super::SendReport;
+use super::{ReceivedStamps, SendReport};
+use crate::StampMode;
 use crate::ffi::Message;
-use ffclock_units::{Moment, Utc};
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::BorrowedFd;
 
 /// FreeBSD numbers no packets.
-pub(crate) fn number_packets(_: &UdpSocket) -> io::Result<()> {
+pub(crate) fn number_packets(_: &UdpSocket, _: StampMode) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -19,8 +19,8 @@ pub(crate) fn queue_errors(_: &UdpSocket) -> io::Result<()> {
 }
 
 /// No kernel stamp of a reception is read.
-pub(crate) fn of_received(_: &Message) -> Option<Moment<Utc>> {
-    None
+pub(crate) fn of_received(_: &Message) -> ReceivedStamps {
+    ReceivedStamps::default()
 }
 
 /// There is no queue to read from.

@@ -1,10 +1,10 @@
 //! Stamps of the kernel and ICMP messages, as Linux gives them: control messages beside packets, and the error queue of
 //! the socket (Documentation/networking/timestamping.rst).
 
-use super::SendReport;
+use super::{ReceivedStamps, SendReport};
+use crate::StampMode;
 use crate::cmsg::{self, QueuedError};
 use crate::ffi::{self, Message};
-use ffclock_units::{Moment, Utc};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,13 +13,20 @@ const STAMPS: u32 = libc::SOF_TIMESTAMPING_TX_SOFTWARE
     | libc::SOF_TIMESTAMPING_RX_SOFTWARE
     | libc::SOF_TIMESTAMPING_SOFTWARE
     | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+/// Those of the network card beside them.
+const HARDWARE: u32 = libc::SOF_TIMESTAMPING_TX_HARDWARE
+    | libc::SOF_TIMESTAMPING_RX_HARDWARE
+    | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+    | libc::SOF_TIMESTAMPING_OPT_TX_SWHW
+    | libc::SOF_TIMESTAMPING_OPT_PKTINFO;
 const ORIGIN_STAMP: u8 = 4;
 /// Taken when the packet passed to the driver (`SCM_TSTAMP_SND`), not when it was queued.
 const AT_DRIVER: u32 = 0;
 
 /// Asks for stamps and numbers; the numbers begin at 0, also where they were counted before.
-pub(crate) fn number_packets(socket: &UdpSocket) -> io::Result<()> {
-    for flags in [STAMPS, STAMPS | libc::SOF_TIMESTAMPING_OPT_ID] {
+pub(crate) fn number_packets(socket: &UdpSocket, mode: StampMode) -> io::Result<()> {
+    let stamps = if mode == StampMode::Hardware { STAMPS | HARDWARE } else { STAMPS };
+    for flags in [stamps, stamps | libc::SOF_TIMESTAMPING_OPT_ID] {
         ffi::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)?;
     }
     Ok(())
@@ -44,9 +51,10 @@ pub(crate) fn queue_errors(socket: &UdpSocket) -> io::Result<()> {
     ffi::set_option(socket.as_fd(), level, option, 1)
 }
 
-/// When the kernel saw a packet that was received.
-pub(crate) fn of_received(message: &Message) -> Option<Moment<Utc>> {
-    extras(message).stamped
+/// When the kernel, and perhaps the network card, saw a packet that was received.
+pub(crate) fn of_received(message: &Message) -> ReceivedStamps {
+    let extras = extras(message);
+    ReceivedStamps { stamped: extras.stamped, by_card: extras.by_card }
 }
 
 /// The next thing in the error queue that can be understood.
@@ -57,7 +65,7 @@ pub(crate) fn next_entry(socket: BorrowedFd<'_>) -> Option<SendReport> {
         let extras = extras(&message);
         match extras.error {
             Some(QueuedError { origin: ORIGIN_STAMP, info: AT_DRIVER, data, .. }) => {
-                return Some(SendReport::Sent { number: data, stamped: extras.stamped });
+                return Some(SendReport::Sent { number: data, stamped: extras.stamped, by_card: extras.by_card });
             }
             None | Some(QueuedError { origin: ORIGIN_STAMP, .. }) => {}
             Some(error) => return Some(SendReport::Unreachable { errno: error.errno, reporter: error.offender }),

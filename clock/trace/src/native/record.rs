@@ -128,6 +128,7 @@ fn location(code: u8) -> Result<StampLocation, Fault> {
         0 => Ok(StampLocation::Unknown),
         1 => Ok(StampLocation::User),
         2 => Ok(StampLocation::Kernel),
+        3 => Ok(StampLocation::Hardware),
         _ => Err(unknown("stamp location", code)),
     }
 }
@@ -137,6 +138,7 @@ const fn location_code(location: StampLocation) -> u8 {
         StampLocation::Unknown => 0,
         StampLocation::User => 1,
         StampLocation::Kernel => 2,
+        StampLocation::Hardware => 3,
     }
 }
 

@@ -300,7 +300,9 @@ static __always_inline u64 fill(struct ntp *ntp, const struct reply *reply)
 {
 	// Version and poll are the request's, the mode becomes a server's.
 	u32 kept = ntp->head & bpf_htonl(0x3800ff00);
-	u32 time[2] = { bpf_htonl(reply->time >> 32), bpf_htonl((u32)reply->time) };
+	// As in the sockets' replies, the lowest bit shows which time a client names later: that of arrival is odd, that
+	// of leaving even. Only clients of the interleaved mode name the former (RFC 9769, section 2).
+	u64 left = (reply->time + 1) & ~1ULL, came = left - 1;
 
 	ntp->head = kept | (u32)reply->header | bpf_htonl(0x04000000);
 	ntp->root_delay = reply->header >> 32;
@@ -310,8 +312,10 @@ static __always_inline u64 fill(struct ntp *ntp, const struct reply *reply)
 	ntp->reference_time[1] = reply->reference_time >> 32;
 	ntp->origin[0] = ntp->transmit[0];
 	ntp->origin[1] = ntp->transmit[1];
-	ntp->receive[0] = ntp->transmit[0] = time[0];
-	ntp->receive[1] = ntp->transmit[1] = time[1];
+	ntp->receive[0] = bpf_htonl(came >> 32);
+	ntp->receive[1] = bpf_htonl((u32)came);
+	ntp->transmit[0] = bpf_htonl(left >> 32);
+	ntp->transmit[1] = bpf_htonl((u32)left);
 	return SUM_OF(ntp, 12);
 }
 
@@ -405,7 +409,7 @@ static __always_inline u32 answer(struct udphdr *udp, struct ntp *ntp, const str
 		return PASSED_SOURCE;
 	if (!rule)
 		return PASSED_STALE;
-	if (rule->passes_interleaved && (ntp->origin[0] || ntp->origin[1]) &&
+	if (rule->passes_interleaved && (ntp->origin[1] & bpf_htonl(1)) &&
 	    (ntp->receive[0] != ntp->transmit[0] || ntp->receive[1] != ntp->transmit[1]))
 		return PASSED_INTERLEAVED;
 	outcome = decide(rule, request, &reply);

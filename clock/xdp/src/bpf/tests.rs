@@ -206,7 +206,7 @@ fn expected(of: &Packet, version: Version) -> Packet {
         poll: LogSeconds::from_exponent(6),
         root_dispersion: of.root_dispersion,
         origin: NtpTimestamp::from_raw(TRANSMIT),
-        receive: of.transmit,
+        receive: NtpTimestamp::from_raw((of.transmit.raw() & !1).wrapping_sub(1)),
         transmit: of.transmit,
         // 350 us in 2^-16 s, rounded up.
         root_delay: Span::from_units(23 << 48),
@@ -497,6 +497,10 @@ fn a_request_that_may_be_interleaved_is_left_to_the_sockets_where_they_answer_it
     // RFC 9769, section 2: a request whose receive and transmit fields are equal is a basic one.
     assert_eq!(run(&responder, &basic).0, XDP_TX);
     assert_eq!(run(&responder, &Frame::v4(request()).bytes()).0, XDP_TX);
+    // RFC 5905: the origin is the time at which the last reply left, which is even.
+    let mut payload = request();
+    payload[24..40].copy_from_slice(&[[0x12; 8], [0x13; 8]].concat());
+    assert_eq!(run(&responder, &Frame::v4(payload).bytes()).0, XDP_TX);
 }
 
 #[test]

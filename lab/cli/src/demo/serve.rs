@@ -16,6 +16,7 @@ use super::stage::TruthSource;
 use crate::GlobalOptions;
 use crate::failure::Failure;
 use chain::ServedChain;
+use ffclock_units::Span;
 use logs::LogMark;
 use serde::Serialize;
 use std::fs;
@@ -47,6 +48,9 @@ pub(super) struct ChainArgs {
     /// Seconds for which errors count.
     #[arg(long, value_name = "SECONDS", default_value_t = 40.0)]
     watch: f64,
+    /// Time between two replies that are judged; none asks as fast as the servers answer, and disturbs the clients.
+    #[arg(long, value_name = "SPAN", default_value = "25 ms")]
+    ask_every: Span,
 }
 
 /// Time between two comparisons of each page with the truth.

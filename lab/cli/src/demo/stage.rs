@@ -396,7 +396,7 @@ fn words(program: &Path, options: &[&str], configuration: &Path) -> Vec<String> 
 }
 
 /// A program that is installed beside this one.
-pub(super) fn sibling(name: &str) -> Result<String, Failure> {
+pub(crate) fn sibling(name: &str) -> Result<String, Failure> {
     let here = std::env::current_exe()?;
     let path = here.with_file_name(name);
     if !path.exists() {

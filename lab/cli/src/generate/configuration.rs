@@ -62,12 +62,18 @@ const SERVE: Reference = Reference {
 };
 
 /// What each section of the daemon is, in the order in which they are shown.
-const DAEMON_SECTIONS: [(&str, &str, &str); 4] = [
+const DAEMON_SECTIONS: [(&str, &str, &str); 5] = [
     ("", "The daemon as a whole", "Keys at the top of the file, before any table."),
     (
         "server",
         "[[server]]",
-        "One table for each server; at least one. Every key of [source] and [estimator] may stand here too, and then concerns this server alone.",
+        "One table for each server; at least one, or a [[reference]]. Every key of [source] and [estimator] may stand here too, and then concerns this server alone.",
+    ),
+    (
+        "reference",
+        "[[reference]]",
+        "One table for each clock at this host: docs/references.md. It counts as a server, and `trust`, `prefer`, `no_select` and every key of [estimator] may \
+         stand here too; `poll` is the time between two samples, 1 s unless it says otherwise and 4 s at most.",
     ),
     ("source", "[source]", "How servers are asked: defaults for all of them."),
     (

@@ -83,6 +83,6 @@ fn text(counts: &ReflectorCounts) -> String {
 }
 
 /// Whether a signal came that ends the command.
-pub(super) fn is_asked_to_end(signals: &mut Signals) -> bool {
+pub(crate) fn is_asked_to_end(signals: &mut Signals) -> bool {
     std::iter::from_fn(|| signals.take()).any(|signal| signal != Signal::Hangup)
 }

@@ -4,9 +4,9 @@ use super::table;
 use crate::failure::Failure;
 use crate::{GlobalOptions, output};
 use ffclock_owd::record::{self, OwdRecord};
-use ffclock_owd::summary::{HeatMap, OwdSummary, Way};
+use ffclock_owd::summary::{HeatMap, OwdSummary};
 use ffclock_owd::truth::{self, TruthFigures};
-use ffclock_units::Period;
+use ffclock_units::{Direction, Period};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -47,7 +47,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let heat = |way| HeatMap::of(&record.rows, way);
     let answer = json!({
         "about": record.about, "figures": figures, "truth": truth,
-        "heat": { "forward": heat(Way::Forward), "backward": heat(Way::Backward) },
+        "heat": { "forward": heat(Direction::Outgoing), "backward": heat(Direction::Incoming) },
     });
     if let Some(directory) = &args.output {
         draw(args, directory, &answer)?;

@@ -1,12 +1,13 @@
 //! `ffclock-lab owd send`: the session-sender.
 
-use super::exporter::{Exporter, Present};
 use super::reflect::is_asked_to_end;
 use super::{failure, table};
+use crate::exporter::Exporter;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{GlobalOptions, files, waiting_time};
 use ffclock_owd::judge::PacketFate;
+use ffclock_owd::metrics::exposition;
 use ffclock_owd::packet::{BASE_BYTES, PACKET_BYTES_MAX};
 use ffclock_owd::page_time::Unsynchronised;
 use ffclock_owd::record::{OwdRow, RecordWriter};
@@ -106,7 +107,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let exporter = Exporter::open(args.metrics.as_deref(), args.metrics_listen)?;
     let writer = args.record.as_ref().map(|path| RecordWriter::create(path, &about)).transpose();
     let writer = writer.map_err(|error| failure(OwdError::Record(error)))?;
-    let mut run = Run { sender, exporter, writer, summary: OwdSummary::default() };
+    let mut run = SendingRun { sender, exporter, writer, summary: OwdSummary::default() };
     run.measure(plan.packets)?;
     let (figures, strays) = (run.summary.figures(), run.sender.strays());
     global.answer(&json!({ "about": about, "figures": figures, "strays": strays }), || {
@@ -125,14 +126,14 @@ fn about(plan: &SenderPlan, sender: &Sender) -> Value {
 }
 
 /// A run under way.
-struct Run {
+struct SendingRun {
     sender: Sender,
     exporter: Exporter,
     writer: Option<RecordWriter>,
     summary: OwdSummary,
 }
 
-impl Run {
+impl SendingRun {
     fn measure(&mut self, packets: Option<u64>) -> Result<(), Failure> {
         let (mut signals, mut progress, mut rows) = (Signals::install()?, Progress::new(), Vec::new());
         while !self.sender.is_finished() {
@@ -141,8 +142,8 @@ impl Run {
             for row in rows.drain(..) {
                 self.take(&row).map_err(failure)?;
             }
-            let mut present = Present { summary: &self.summary, strays: self.sender.strays() };
-            self.exporter.turn(&mut present)?;
+            let SendingRun { sender, exporter, summary, .. } = self;
+            exporter.turn(&|| exposition(summary, &sender.strays()))?;
             progress.show(|| self.line(packets));
             if is_asked_to_end(&mut signals) {
                 self.sender.stop();
@@ -151,7 +152,7 @@ impl Run {
         if let Some(writer) = self.writer.take() {
             writer.finish().map_err(|error| failure(OwdError::Record(error)))?;
         }
-        self.exporter.write(&mut Present { summary: &self.summary, strays: self.sender.strays() })
+        self.exporter.write(&|| exposition(&self.summary, &self.sender.strays()))
     }
 
     fn wait(&self, signals: &Signals) -> Result<(), Failure> {

@@ -1,16 +1,31 @@
-//! What a run says, fresh or from a record: tables, or JSON.
+//! What a run says, fresh or from a record.
 
-use super::run::MeasuredPhase;
-use super::table;
 use crate::failure::Failure;
-use crate::{GlobalOptions, output};
+use ffclock_counters::campaign::CampaignPhase;
+use ffclock_probe::agreement::Methods;
 use ffclock_probe::digest::Digest;
-use ffclock_probe::effect::Effect;
+use ffclock_probe::effect::{Corrected, Effect};
 use ffclock_probe::findings::Findings;
-use ffclock_probe::paper;
+use ffclock_probe::outcome::PacketCounts;
 use ffclock_probe::record::{ProbeRecord, read};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::path::Path;
+
+/// One phase.
+#[derive(Serialize)]
+pub(super) struct MeasuredPhase {
+    pub(super) phase: CampaignPhase,
+    pub(super) counts: PacketCounts,
+    pub(super) unavailable: Vec<String>,
+    pub(super) length_s: f64,
+    pub(super) findings: Findings,
+    /// Where the stamps come from, and how the methods agree.
+    #[serde(flatten)]
+    pub(super) methods: Methods,
+    /// Median delays without what the probes cost, where that was measured.
+    pub(super) corrected: Vec<Corrected>,
+}
 
 /// A run as `run`, `show` and `advise` look at it.
 pub(super) struct ProbeAnswer {
@@ -52,19 +67,5 @@ impl ProbeAnswer {
         reasons.sort_unstable();
         reasons.dedup();
         reasons
-    }
-
-    /// Prints tables or JSON.
-    pub(super) fn print(&self, global: &GlobalOptions) -> Result<(), Failure> {
-        let claims = paper::claims(&self.digest());
-        if global.json {
-            return output::json(&json!({
-                "about": self.about,
-                "phases": self.phases,
-                "paper": claims,
-                "probe_effect": self.effect,
-            }));
-        }
-        output::write(&format!("{}\n{}", table::page(self), table::paper(&claims)))
     }
 }

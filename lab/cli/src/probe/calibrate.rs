@@ -1,7 +1,8 @@
 //! `ffclock-lab probe calibrate`: the host's own delays, for the daemon to take off its stamps.
 
+use super::answer::MeasuredPhase;
 use super::own;
-use super::run::{MeasuredPhase, RunExtras, TrafficOptions, measure};
+use super::run::{RunExtras, TrafficOptions, measure};
 use crate::columns::{table, us};
 use crate::failure::Failure;
 use crate::{GlobalOptions, output, waiting_time};

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::{GlobalOptions, output};
-use ffclock_probe::echo::{Answered, EchoServer};
+use ffclock_probe::echo::{EchoCounts, EchoServer};
 use ffclock_sys::{Interest, Signal, Signals, poll};
 use serde_json::json;
 use std::net::SocketAddr;
@@ -50,7 +50,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         server.join()
     });
     let answered = answered.map_err(|_| Failure::from("the echo server ended unexpectedly".to_owned()))??;
-    let Answered { answered, ignored } = answered;
+    let EchoCounts { answered, ignored } = answered;
     global.answer(&json!({ "answered": answered, "ignored": ignored }), || {
         format!("answered {answered} packets, ignored {ignored}\n")
     })

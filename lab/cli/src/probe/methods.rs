@@ -1,7 +1,6 @@
 //! The table that compares the two ways to take kernel stamps.
 
-use super::table::way;
-use crate::columns::{table, us};
+use crate::columns::{table, us, way};
 use ffclock_probe::agreement::MethodAgreement;
 use ffclock_probe::effect::Effect;
 use ffclock_probe::kind::ProbeKind;

@@ -1,8 +1,7 @@
 //! The tables of the probe effect.
 
-use super::table::way;
-use crate::columns::{table, us};
-use ffclock_probe::effect::{Corrected, Effect, Level};
+use crate::columns::{table, us, way};
+use ffclock_probe::effect::{Corrected, Effect, EffectLevel};
 use ffclock_probe::kind::ProbeKind;
 use std::fmt::Write;
 
@@ -31,7 +30,7 @@ pub(super) fn text(effect: &Effect) -> String {
     page
 }
 
-fn level_row(level: &Level) -> Vec<String> {
+fn level_row(level: &EffectLevel) -> Vec<String> {
     let cost = level.cost.map(|cost| (format!("{:.0}", cost.median_ns), cost.interval_ns));
     let (cost, interval) = cost
         .map_or(("-".to_owned(), "-".to_owned()), |(median, (low, high))| (median, format!("{low:.0} to {high:.0}")));

@@ -1,8 +1,9 @@
 //! `ffclock-lab probe run`: test packets, stamped at every location.
 
-use super::answer::ProbeAnswer;
+use super::answer::{MeasuredPhase, ProbeAnswer};
 use super::echo::PORT;
 use super::network::TestPath;
+use super::table;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::{GlobalOptions, waiting_time};
@@ -12,7 +13,7 @@ use ffclock_counters::campaign::{CampaignPhase, Load, Surroundings, UnknownLoad,
 use ffclock_probe::agreement::Methods;
 use ffclock_probe::effect::{self, Corrected, Effect};
 use ffclock_probe::findings::Findings;
-use ffclock_probe::outcome::{PacketCounts, ProbeOutcome};
+use ffclock_probe::outcome::ProbeOutcome;
 use ffclock_probe::payload::Lengths;
 use ffclock_probe::plan::{MOST_PACKETS, PacketTap, ProbePlan, Probes, QueueHook};
 use ffclock_probe::record::{ProbeWriter, RecordError};
@@ -155,21 +156,6 @@ struct ProbeAbout<'a> {
     size: usize,
 }
 
-/// One phase.
-#[derive(Serialize)]
-pub(super) struct MeasuredPhase {
-    pub(super) phase: CampaignPhase,
-    pub(super) counts: PacketCounts,
-    pub(super) unavailable: Vec<String>,
-    pub(super) length_s: f64,
-    pub(super) findings: Findings,
-    /// Where the stamps come from, and how the methods agree.
-    #[serde(flatten)]
-    pub(super) methods: Methods,
-    /// Median delays without what the probes cost, where that was measured.
-    pub(super) corrected: Vec<Corrected>,
-}
-
 /// All results of a run.
 pub(super) struct Whole {
     pub(super) way: TestPath,
@@ -182,7 +168,7 @@ pub(super) struct Whole {
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let extras = RunExtras { record: args.record.as_deref(), effect_rounds: args.probe_effect };
     let whole = measure(&args.course, extras)?;
-    whole.answer().print(global)
+    table::print(&whole.answer(), global)
 }
 
 impl Whole {

@@ -1,6 +1,7 @@
 //! `ffclock-lab probe show`: the tables of a record.
 
 use super::answer::ProbeAnswer;
+use super::table;
 use crate::GlobalOptions;
 use crate::failure::Failure;
 use ffclock_probe::record::{ProbeRecord, ProbeWriter, RecordError, read};
@@ -30,7 +31,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.record {
         write(path, &record).map_err(|error| format!("the record {} cannot be written: it {error}", path.display()))?;
     }
-    ProbeAnswer::of(record).print(global)
+    table::print(&ProbeAnswer::of(record), global)
 }
 
 fn write(path: &Path, record: &ProbeRecord) -> Result<(), RecordError> {

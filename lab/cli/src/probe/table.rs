@@ -2,14 +2,15 @@
 
 use super::answer::ProbeAnswer;
 use super::{methods, probe_effect};
-use crate::columns::{counted, table, us};
-use crate::text;
+use crate::columns::{counted, table, us, way};
+use crate::failure::Failure;
+use crate::{GlobalOptions, output, text};
 use ffclock_probe::findings::{Asymmetry, Findings, LocationTrip, OrderViolation, Plausibility, SiteDelay};
 use ffclock_probe::outcome::PacketCounts;
-use ffclock_probe::paper::PaperClaim;
-use ffclock_probe::payload::Direction;
+use ffclock_probe::paper::{self, PaperClaim};
 use ffclock_probe::timeline::TimelineStep;
 use ffclock_statistics::Spread;
+use serde_json::json;
 use std::fmt::Write;
 
 const DELAYS: &str = "WAY|LOCATION|>PACKETS|>MIN|>25 %|>MEDIAN|>75 %|>90 %|>99 %|>99.9 %|>MAX";
@@ -20,8 +21,22 @@ const TIMELINE: &str = "ONE PACKET|LOCATION|>AT|>MEDIAN OF ALL";
 
 const ASYMMETRIES: &str = "LOCATION|>MIN OUT|>MIN IN|>ASYMMETRY|>95 % INTERVAL|>LIMIT|";
 
+/// Prints tables or JSON.
+pub(super) fn print(answer: &ProbeAnswer, global: &GlobalOptions) -> Result<(), Failure> {
+    let claims = paper::claims(&answer.digest());
+    if global.json {
+        return output::json(&json!({
+            "about": answer.about,
+            "phases": answer.phases,
+            "paper": claims,
+            "probe_effect": answer.effect,
+        }));
+    }
+    output::write(&format!("{}\n{}", page(answer), paper_page(&claims)))
+}
+
 /// Everything, phase by phase.
-pub(super) fn page(answer: &ProbeAnswer) -> String {
+fn page(answer: &ProbeAnswer) -> String {
     let way = answer.about["way"].as_str().unwrap_or("of a record");
     let mut page = format!("packets {way}; delays in us against the boundary to the driver\n");
     if let Some(effect) = &answer.effect {
@@ -82,7 +97,7 @@ pub(super) fn tables(findings: &Findings, page: &mut String) {
 
 /// The paper's findings beside what was found here: each with its evidence on a line of its own, which is too long for
 /// a column.
-pub(super) fn paper(claims: &[PaperClaim]) -> String {
+fn paper_page(claims: &[PaperClaim]) -> String {
     let mut lines = "THE PAPER'S FINDINGS, AND THIS HOST\n".to_owned();
     for claim in claims {
         let _ = writeln!(lines, "{:18}  {}\n{:20}{}", claim.verdict.name(), claim.claim, "", claim.evidence);
@@ -92,14 +107,6 @@ pub(super) fn paper(claims: &[PaperClaim]) -> String {
 
 fn step_row(step: &TimelineStep) -> Vec<String> {
     vec![way(step.direction), step.site.name().to_owned(), us(step.packet_ns), us(step.median_ns)]
-}
-
-/// The way of a packet as a cell.
-pub(super) fn way(direction: Direction) -> String {
-    match direction {
-        Direction::Outgoing => "out".to_owned(),
-        Direction::Incoming => "in".to_owned(),
-    }
 }
 
 fn delay_row(delay: &SiteDelay) -> Vec<String> {

@@ -1,14 +1,15 @@
 //! `ffclock-lab theta analyse`.
 
-use super::correlate::{self, TestedRun};
-use super::table;
+use super::input::{failure, not_negative, open, picoseconds};
+use super::results::{Results, XiReport};
+use super::{correlate, table};
 use crate::progress::RowProgress;
 use crate::{Failure, GlobalOptions};
-use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
+use ffclock_theta::abc::{SpaceTime, xi};
 use ffclock_theta::analysis::{
     DelayMode, Options, PairMode, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
 };
-use ffclock_theta::certified::{Certified, CertifyOptions, certify};
+use ffclock_theta::certified::{CertifyOptions, certify};
 use ffclock_theta::correlation::CorrelationOptions;
 use ffclock_theta::log::{LogReader, WayInColumns, read_round_trips};
 use ffclock_theta::round_trip::{Compared, RoundTripReport, compare};
@@ -71,15 +72,6 @@ enum StampingChoice {
     After,
 }
 
-pub(super) fn not_negative(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error: ffclock_units::ParseError| error.to_string())?;
-    if span.is_negative() { Err("must not be negative".to_owned()) } else { Ok(span) }
-}
-
-pub(super) fn picoseconds(span: Span) -> u64 {
-    (span.as_seconds() * 1e12).round() as u64
-}
-
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if args.xi && args.trim.is_some() {
         return Err(Failure::usage(
@@ -93,7 +85,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
         None => TimeRange::ALL,
     };
-    let tally = analyse(&log, options(args, range), &mut Shown(RowProgress::new()))
+    let tally = analyse(&log, options(args, range), &mut ReadProgress(RowProgress::new()))
         .map_err(|error| failure(&args.log, &error))?;
     let mut results = Results {
         report: ThetaReport::new(log.run(), &tally, log.damage()),
@@ -128,38 +120,13 @@ const REDRAWS: (u32, u32) = (19, 199);
 pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
     let options = Options { theta: ThetaMode::Compute, delays: DelayMode::Histograms, ..Options::default() };
-    let tally = analyse(&log, options, &mut Shown(RowProgress::new())).map_err(|error| failure(path, &error))?;
+    let tally = analyse(&log, options, &mut ReadProgress(RowProgress::new())).map_err(|error| failure(path, &error))?;
     let report = ThetaReport::new(log.run(), &tally, log.damage());
     let affordable = REDRAWN_MESSAGES / tally.counts.messages.max(1);
     let redraws = affordable.clamp(u64::from(REDRAWS.0), u64::from(REDRAWS.1)) as u32;
     let options = CorrelationOptions { redraws, seed: 1, range: TimeRange::ALL };
     let correlation = Some(correlate::tested(&log, &options).map_err(|error| failure(path, &error))?);
     Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None, correlation })
-}
-
-/// All results.
-#[derive(serde::Serialize)]
-pub(super) struct Results {
-    #[serde(flatten)]
-    pub(super) report: ThetaReport,
-    /// Whether times are the true ones rather than those of the clocks.
-    pub(super) by_truth: bool,
-    pub(super) certified: Option<Certified>,
-    /// Where the run answered its messages.
-    pub(super) round_trips: Option<RoundTripReport>,
-    pub(super) xi: Option<XiReport>,
-    /// Only for figures.
-    #[serde(flatten)]
-    pub(super) correlation: Option<TestedRun>,
-}
-
-/// Xi* for people and programs.
-#[derive(serde::Serialize)]
-pub(super) struct XiReport {
-    /// Absent if no relevant cycle has more messages backward than forward.
-    pub(super) witness: Option<CycleWitness>,
-    /// What each step of the cycle is: process, and what it perceived.
-    pub(super) steps: Vec<(u32, CycleStep)>,
 }
 
 fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
@@ -183,14 +150,6 @@ fn round_trips(args: &Args, log: &LogReader, range: TimeRange) -> Result<Option<
 fn certify_options(args: &Args, range: TimeRange) -> CertifyOptions {
     let theta = if args.theta { ThetaMode::Compute } else { ThetaMode::Omit };
     CertifyOptions { stamping: stamping(args), theta, range, ..CertifyOptions::default() }
-}
-
-pub(super) fn open(path: &Path) -> Result<LogReader, Failure> {
-    LogReader::open(path).map_err(|error| Failure::from(error.to_string()))
-}
-
-pub(super) fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
-    Failure::from(format!("{}: {error}", log.display()))
 }
 
 fn stamping(args: &Args) -> SwitchStamping {
@@ -221,9 +180,9 @@ pub(super) fn verdict(report: &ThetaReport) -> Result<(), Failure> {
 }
 
 /// Shows how many events have been read.
-struct Shown(RowProgress);
+struct ReadProgress(RowProgress);
 
-impl ReadWatcher for Shown {
+impl ReadWatcher for ReadProgress {
     fn events(&mut self, more: u64) {
         self.0.advance_by(more);
     }

@@ -1,6 +1,6 @@
 //! `ffclock-lab theta correlate`.
 
-use super::analyse::{failure, open, picoseconds};
+use super::input::{failure, open, picoseconds};
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::analysis::{SwitchPair, TimeRange, trimmed};
@@ -25,7 +25,7 @@ pub(super) struct Args {
     #[arg(value_name = "DIR")]
     log: PathBuf,
     /// Leave out this much at the start and at the end
-    #[arg(long, value_name = "SPAN", value_parser = super::analyse::not_negative)]
+    #[arg(long, value_name = "SPAN", value_parser = super::input::not_negative)]
     trim: Option<Span>,
     /// Runs with the delays of each link drawn again
     #[arg(long, value_name = "COUNT", default_value_t = 199, value_parser = clap::value_parser!(u32).range(19..=100_000))]

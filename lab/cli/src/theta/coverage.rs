@@ -1,7 +1,7 @@
 //! `ffclock-lab theta coverage`.
 
-use super::analyse::{not_negative, open, picoseconds};
 use super::drawing::{self, Drawing};
+use super::input::{not_negative, open, picoseconds};
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::analysis::SwitchStamping;
@@ -212,7 +212,7 @@ fn failing(FailingShare { share, low, high }: FailingShare) -> String {
     format!("{} ({} to {})", percent(share), percent(low), percent(high))
 }
 
-/// With as many places as tell it from 0 and from 100 %.
+/// With as many places as distinguish it from 0 and from 100 %.
 fn percent(share: f64) -> String {
     let rare = share.min(1.0 - share);
     let places = if rare > 0.0 { (-(100.0 * rare).log10()).ceil().clamp(0.0, 8.0) as usize + 1 } else { 0 };

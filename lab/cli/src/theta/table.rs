@@ -1,6 +1,6 @@
 //! Results for people.
 
-use super::analyse::{Results, XiReport};
+use super::results::{Results, XiReport};
 use ffclock_theta::abc::{CycleWitness, Hop};
 use ffclock_theta::analysis::{ConformanceReport, Omega, Peak, Ratio, ThetaReport};
 use ffclock_theta::certified::{Certified, OmegaBounds};

@@ -155,3 +155,58 @@ fn a_report_without_its_interpreter_says_so() {
     let failure = theta(&["report", log.0.to_str().unwrap(), "--python", "no-such-python"]).unwrap_err();
     assert!(failure.message.contains("no-such-python"), "{failure:?}");
 }
+
+/// A list of messages of three senders, rounds of 1 ms, in which one message takes 9 ms.
+fn list(name: &str) -> Log {
+    let place = std::env::temp_dir().join(format!("ffclock-theta-cli-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    let mut rows = vec![];
+    for round in 0..200_u64 {
+        for (sender, took) in [("a", 100), ("b", 200), ("c", 300)] {
+            let took = if (round, sender) == (77, "c") { 9000 } else { took };
+            rows.push((1000 * round + took, format!("{sender},r,{round},{},{}\n", 1000 * round, 1000 * round + took)));
+        }
+    }
+    rows.sort();
+    let text: String = rows.into_iter().map(|(_, row)| row).collect();
+    std::fs::write(place.join("list.csv"), "sender,receiver,id,sent,perceived\n".to_owned() + &text).unwrap();
+    Log(place)
+}
+
+#[test]
+fn a_list_is_watched_imported_and_told() {
+    let place = list("list");
+    let path = |name: &str| place.0.join(name).to_str().unwrap().to_owned();
+    let (list, metrics, log) = (path("list.csv"), path("metrics.txt"), path("log"));
+    let senders = ["--receiver", "r", "--sender", "a", "--sender", "b", "--sender", "c", "--tolerated", "1"];
+    let watch = [&["watch", &list, "--unit", "us", "--metrics", &metrics], &senders[..]].concat();
+    assert_eq!(theta(&watch), Ok(()));
+    // 9 ms over the second fastest of three: 200 us.
+    let text = std::fs::read_to_string(&metrics).unwrap();
+    assert!(text.contains("ffclock_theta_omega{window=\"run\"} 45\n"), "{text}");
+    assert!(text.contains("ffclock_theta_messages_total 600\n") && text.ends_with("# EOF\n"), "{text}");
+    let failure = theta(&[&watch[..], &["--alarm-omega", "44"]].concat()).unwrap_err();
+    assert!(failure.message.contains("Omega of the last minute is 45.000"), "{failure}");
+    let failure = theta(&[&watch[..], &["--longest", "5 ms"]].concat()).unwrap_err();
+    assert!(failure.message.contains("1 take longer"), "{failure}");
+    assert_eq!(theta(&["import", "--messages", &list, "--unit", "us", "--tolerated", "1", "--output", &log]), Ok(()));
+    assert_eq!(analyse(Path::new(&log), &[]), Ok(()));
+    assert_eq!(theta(&["why", &log]), Ok(()));
+    let failure = theta(&["why", &log, "--round", "5000"]).unwrap_err();
+    assert_eq!(failure.code, Failure::USAGE, "{failure}");
+    let advise = ["advise", &list, "--unit", "us", "--under", &list, "--resamples", "39"];
+    assert_eq!(theta(&advise), Ok(()));
+}
+
+#[test]
+fn lists_that_cannot_be_used_are_named() {
+    let place = list("bad-list");
+    let path = place.0.join("none.csv").to_str().unwrap().to_owned();
+    std::fs::write(&path, "from,to\n").unwrap();
+    for command in [&["watch", &path, "--receiver", "r", "--sender", "a"][..], &["advise", &path]] {
+        let failure = theta(command).unwrap_err();
+        assert!(failure.message.contains("sender is missing"), "{failure}");
+    }
+    let twice = theta(&["watch", &path, "--receiver", "r", "--sender", "a", "--sender", "a"]).unwrap_err();
+    assert_eq!(twice.code, Failure::USAGE, "{twice}");
+}

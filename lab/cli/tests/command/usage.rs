@@ -2,7 +2,7 @@
 
 use crate::common::Place;
 
-const SUBCOMMANDS: [&str; 7] = ["replay", "report", "sim", "counters", "probe", "theta", "demo"];
+const SUBCOMMANDS: [&str; 8] = ["replay", "report", "sim", "counters", "probe", "theta", "live", "demo"];
 
 #[test]
 fn every_help_has_an_example() {

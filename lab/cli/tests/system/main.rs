@@ -8,6 +8,7 @@ mod calibrating;
 mod chain;
 mod demonstration;
 mod interop;
+mod live;
 mod one_way;
 mod probing;
 mod probing_badly;

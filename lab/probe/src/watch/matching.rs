@@ -124,7 +124,7 @@ struct ServicePacket {
 }
 
 /// The packets that were found, and how many fitted nothing.
-pub(super) struct Found {
+pub(super) struct MatchedPackets {
     pub(super) passages: PacketPassages,
     pub(super) counts: WatchCounts,
     /// From a request to its reply at the tap, in ticks.
@@ -150,7 +150,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Joins `copies` (with their ticks) with the events.
-    pub(super) fn run(mut self, copies: &[(i64, Copy)], whose: &Whose, mut counts: WatchCounts) -> Found {
+    pub(super) fn run(mut self, copies: &[(i64, Copy)], whose: &Whose, mut counts: WatchCounts) -> MatchedPackets {
         let mut all: Vec<&(i64, Copy)> = copies.iter().collect();
         all.sort_by_key(|(ticks, _)| *ticks);
         let ours: Vec<&(i64, Copy)> = all.iter().copied().filter(|(_, copy)| whose.is_ours(copy)).collect();
@@ -305,7 +305,7 @@ impl<'a> Matching<'a> {
 
     /// Requests and replies: the next packet of the same two ends in the opposite direction. A request goes to the
     /// service's port, a reply comes from it; where both ends have it, the end that speaks first asks.
-    fn pair(&self, packets: &[ServicePacket], port: u16, mut counts: WatchCounts) -> Found {
+    fn pair(&self, packets: &[ServicePacket], port: u16, mut counts: WatchCounts) -> MatchedPackets {
         let mut open: BTreeMap<(SocketAddr, SocketAddr), &ServicePacket> = BTreeMap::new();
         let mut found: Vec<(i64, SiteTimes)> = Vec::new();
         let mut turnarounds = Vec::new();
@@ -347,7 +347,7 @@ impl<'a> Matching<'a> {
             let kept = passages.restore(row);
             debug_assert_eq!(kept, Ok(()), "these are stamps of one watch");
         }
-        Found { passages, counts, turnarounds }
+        MatchedPackets { passages, counts, turnarounds }
     }
 }
 

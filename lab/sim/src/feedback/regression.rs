@@ -35,7 +35,7 @@ const DEVIATION_MIN: f64 = 1e-9;
 const RUNS_QUANTILE: f64 = 1.645;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Point {
+pub(crate) struct RegressionPoint {
     pub(crate) time: f64,
     pub(crate) offset: f64,
     pub(crate) delay: f64,
@@ -60,7 +60,7 @@ pub(crate) struct FittedLine {
 /// The samples of one server and the line through them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleHistory {
-    points: VecDeque<Point>,
+    points: VecDeque<RegressionPoint>,
     /// How many of the latest points the line may rest on; the others serve the runs test.
     in_use: usize,
     pub(crate) line: Option<FittedLine>,
@@ -97,14 +97,14 @@ impl SampleHistory {
             return None;
         }
         let (time, offset, delay) = (sample.raw_time, sample.raw_offset, sample.delay);
-        self.keep(Point { time, offset, delay, claimed: sample.claimed });
+        self.keep(RegressionPoint { time, offset, delay, claimed: sample.claimed });
         let line = self.fit()?;
         self.line = Some(line);
         self.line
     }
 
     /// The points that the line may rest on.
-    pub(crate) fn in_use(&self) -> impl Iterator<Item = &Point> {
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = &RegressionPoint> {
         self.points.iter().skip(self.points.len() - self.in_use)
     }
 
@@ -124,7 +124,7 @@ impl SampleHistory {
         excess <= allowed || surprise.abs() - excess > allowed
     }
 
-    fn keep(&mut self, point: Point) {
+    fn keep(&mut self, point: RegressionPoint) {
         if self.points.len() == RUNS_RATIO * SAMPLES_MAX {
             self.points.pop_front();
         }
@@ -134,10 +134,10 @@ impl SampleHistory {
 
     /// The longest history whose residuals look random.
     fn fit(&mut self) -> Option<FittedLine> {
-        let points: Vec<Point> = self.points.iter().copied().collect();
+        let points: Vec<RegressionPoint> = self.points.iter().copied().collect();
         let delay_min = self.delay_min();
         let scale = self.line.map_or(DEVIATION_MIN, |line| line.deviation);
-        let weight = |point: &Point| {
+        let weight = |point: &RegressionPoint| {
             let excess = 1.0 + DEVIATION_TO_DISTANCE * (point.delay - delay_min).max(0.0) / 2.0 / scale;
             1.0 / (excess * excess)
         };
@@ -175,12 +175,12 @@ impl Corrector {
 }
 
 impl FittedLine {
-    fn residual(&self, point: &Point) -> f64 {
+    fn residual(&self, point: &RegressionPoint) -> f64 {
         point.offset - self.offset - self.slope * (point.time - self.time)
     }
 
     /// Whether the residuals have enough runs of equal sign.
-    fn is_random(&self, points: &[Point]) -> bool {
+    fn is_random(&self, points: &[RegressionPoint]) -> bool {
         let count = points.len() as f64;
         let changes =
             points.windows(2).filter(|pair| pair.iter().map(|point| self.residual(point)).product::<f64>() < 0.0);
@@ -190,18 +190,18 @@ impl FittedLine {
 }
 
 /// Weighted least squares.
-fn fit_line(points: &[Point], weights: &[f64]) -> Option<FittedLine> {
+fn fit_line(points: &[RegressionPoint], weights: &[f64]) -> Option<FittedLine> {
     let newest = points.last()?;
     let pairs = || points.iter().zip(weights);
-    let sum = |of: &dyn Fn(&Point) -> f64| pairs().map(|(point, weight)| weight * of(point)).sum::<f64>();
+    let sum = |of: &dyn Fn(&RegressionPoint) -> f64| pairs().map(|(point, weight)| weight * of(point)).sum::<f64>();
     let total: f64 = weights.iter().sum();
     let mean_time = sum(&|point| point.time - newest.time) / total;
     let mean_offset = sum(&|point| point.offset - newest.offset) / total;
-    let centred = |point: &Point| point.time - newest.time - mean_time;
+    let centred = |point: &RegressionPoint| point.time - newest.time - mean_time;
     let spread = sum(&|point| centred(point) * centred(point));
     let slope = sum(&|point| centred(point) * (point.offset - newest.offset - mean_offset)) / spread;
     let offset = newest.offset + mean_offset - slope * mean_time;
-    let residual = |point: &Point| point.offset - offset - slope * (point.time - newest.time);
+    let residual = |point: &RegressionPoint| point.offset - offset - slope * (point.time - newest.time);
     let squares = sum(&|point| residual(point) * residual(point));
     let count = points.len() as f64;
     let variance = squares / total * count / (count - 2.0).max(1.0);

@@ -22,12 +22,12 @@ pub struct LyingWorld {
     pub text: String,
     /// The lie of each liar.
     pub lies: Vec<&'static str>,
-    /// Whether all liars tell the same lie.
+    /// Whether all liars claim the same false time.
     pub is_alike: bool,
 }
 
 /// What lies are made from.
-struct Setting {
+struct LyingSetting {
     poll: f64,
     duration: f64,
     /// Half of the longest round trip of an honest server [s].
@@ -46,7 +46,7 @@ impl LyingWorld {
         for _ in 0..count - liars {
             vaguest = vaguest.max(honest(&mut text, duration, &mut chance));
         }
-        let setting = Setting { poll, duration, vaguest };
+        let setting = LyingSetting { poll, duration, vaguest };
         let is_alike = liars > 1 && chance.chance(0.3);
         let one = chance.bits();
         let mut lies = Vec::new();
@@ -150,7 +150,7 @@ fn honest(text: &mut String, duration: f64, chance: &mut Random) -> f64 {
 }
 
 /// A liar; the kind of its lie.
-fn lie(text: &mut String, setting: &Setting, chance: &mut Random) -> &'static str {
+fn lie(text: &mut String, setting: &LyingSetting, chance: &mut Random) -> &'static str {
     let kind = LIES[below(chance, LIES.len())];
     let forward = if chance.chance(0.5) { size(chance, [20e-6, 100e-6]) } else { size(chance, [50e-6, 20e-3]) };
     let half = path(text, forward, chance);

@@ -44,7 +44,7 @@ struct Association {
 
 /// A server that may be selected.
 #[derive(Clone, Copy, Debug)]
-struct Fit {
+struct FitServer {
     server: usize,
     offset: f64,
     distance: f64,
@@ -74,15 +74,15 @@ impl Ntpd {
     }
 
     /// The survivors at `now`, the nearest first.
-    fn survivors(&mut self, now: f64) -> Vec<Fit> {
+    fn survivors(&mut self, now: f64) -> Vec<FitServer> {
         self.associations.iter_mut().for_each(|one| one.credence = Credence::Unknown);
         let each = self.associations.iter().enumerate();
-        let fit: Vec<Fit> = each.filter_map(|(server, one)| one.fit(server, now)).collect();
+        let fit: Vec<FitServer> = each.filter_map(|(server, one)| one.fit(server, now)).collect();
         let majority = intersection(&fit);
-        let meets = |one: &&Fit| {
+        let meets = |one: &&FitServer| {
             majority.is_some_and(|(low, high)| one.offset + one.distance >= low && one.offset - one.distance <= high)
         };
-        let mut survivors: Vec<Fit> = fit.iter().filter(meets).copied().collect();
+        let mut survivors: Vec<FitServer> = fit.iter().filter(meets).copied().collect();
         survivors.sort_by(|one, other| one.distance.total_cmp(&other.distance));
         self.judge(&fit, Credence::Disbelieved);
         self.judge(&survivors, Credence::Undecided);
@@ -91,7 +91,7 @@ impl Ntpd {
         survivors
     }
 
-    fn judge(&mut self, servers: &[Fit], credence: Credence) {
+    fn judge(&mut self, servers: &[FitServer], credence: Credence) {
         for one in servers {
             if let Some(association) = self.associations.get_mut(one.server) {
                 association.credence = credence;
@@ -147,19 +147,24 @@ impl Association {
         each.take(STAGES).fold((0.0, 0.5), |(sum, weight), one| (sum + weight * one, 0.5 * weight)).0
     }
 
-    fn fit(&self, server: usize, now: f64) -> Option<Fit> {
+    fn fit(&self, server: usize, now: f64) -> Option<FitServer> {
         let (chosen, last) = (self.chosen.filter(|_| self.is_reachable)?, self.filter.last?);
         let half = DISTANCE_MIN.max(last.delay) / 2.0;
         let aged = TOLERANCE * (now - chosen.time);
         let distance = half + self.claimed + self.dispersion(now) + aged + self.filter.jitter;
-        (distance < DISTANCE_MAX).then_some(Fit { server, offset: chosen.offset, distance, jitter: self.filter.jitter })
+        (distance < DISTANCE_MAX).then_some(FitServer {
+            server,
+            offset: chosen.offset,
+            distance,
+            jitter: self.filter.jitter,
+        })
     }
 }
 
 /// The interval of the majority (appendix A.5.5.1): the smallest that holds the midpoints of all but `allowed` and
 /// touches the intervals of all but `allowed`, for the smallest `allowed` there is.
-fn intersection(fit: &[Fit]) -> Option<(f64, f64)> {
-    let edges = |one: &Fit| [(one.offset - one.distance, -1), (one.offset, 0), (one.offset + one.distance, 1)];
+fn intersection(fit: &[FitServer]) -> Option<(f64, f64)> {
+    let edges = |one: &FitServer| [(one.offset - one.distance, -1), (one.offset, 0), (one.offset + one.distance, 1)];
     let mut edges: Vec<(f64, i32)> = fit.iter().flat_map(edges).collect();
     edges.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
     let count = fit.len() as i32;
@@ -189,10 +194,10 @@ fn intersection(fit: &[Fit]) -> Option<(f64, f64)> {
 }
 
 /// Leaves out the survivor that is farthest from the others, until that brings nothing (section 11.2.2).
-fn cluster(survivors: &mut Vec<Fit>) {
+fn cluster(survivors: &mut Vec<FitServer>) {
     while survivors.len() > SURVIVORS_MIN {
         let others = (survivors.len() - 1) as f64;
-        let spread = |one: &Fit| {
+        let spread = |one: &FitServer| {
             let squares = survivors.iter().map(|other| (other.offset - one.offset) * (other.offset - one.offset));
             libm::sqrt(squares.sum::<f64>() / others)
         };
@@ -207,7 +212,7 @@ fn cluster(survivors: &mut Vec<Fit>) {
 }
 
 /// The offset of the survivors, each weighing by its distance (section 11.2.3).
-fn combine(survivors: &[Fit]) -> f64 {
+fn combine(survivors: &[FitServer]) -> f64 {
     let weights: f64 = survivors.iter().map(|one| 1.0 / one.distance).sum();
     survivors.iter().map(|one| one.offset / one.distance).sum::<f64>() / weights
 }
@@ -265,8 +270,8 @@ impl ManyServo for Ntpd {
 mod tests {
     use super::*;
 
-    fn fit(server: usize, millis: f64, distance: f64) -> Fit {
-        Fit { server, offset: millis * 1e-3, distance: distance * 1e-3, jitter: 1e-6 }
+    fn fit(server: usize, millis: f64, distance: f64) -> FitServer {
+        FitServer { server, offset: millis * 1e-3, distance: distance * 1e-3, jitter: 1e-6 }
     }
 
     #[test]
@@ -280,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_farthest_survivor_is_left_out_until_three_are_left() {
-        let mut survivors: Vec<Fit> = [0.0, 0.001, 0.002, 0.4, 0.9].iter().map(|at| fit(0, *at, 1.0)).collect();
+        let mut survivors: Vec<FitServer> = [0.0, 0.001, 0.002, 0.4, 0.9].iter().map(|at| fit(0, *at, 1.0)).collect();
         cluster(&mut survivors);
         assert_eq!(survivors.iter().map(|one| one.offset).collect::<Vec<_>>(), [0.0, 1e-6, 2e-6]);
         assert!((combine(&[fit(0, 1.0, 1.0), fit(1, 4.0, 2.0)]) - 2e-3).abs() < 1e-12);

@@ -93,6 +93,17 @@ impl SampledClock {
         if segment.holds(distance) { segment.time(distance) } else { self.search(counter) }
     }
 
+    /// The counter at a time, on the last segment that has begun by then.
+    fn counter_at(&self, time_ps: i64) -> Option<Counter> {
+        let begun = self.segments.iter().skip(1).rposition(|segment| segment.time_ps <= time_ps);
+        let segment = &self.segments[begun.map_or(0, |place| place + 1)];
+        let since = i128::from(time_ps) - i128::from(segment.time_ps);
+        let ticks = (since << SLOPE_PLACES).checked_div(i128::from(segment.slope)).unwrap_or(0);
+        let up = i128::from(segment.time(i64::try_from(ticks).ok()?) < time_ps);
+        let distance = i64::try_from(ticks + up).ok()?;
+        Some(Counter::from_raw(segment.anchor.wrapping_add(distance as u64)))
+    }
+
     fn line(&self) -> SafeSegment {
         self.segments[self.current].line()
     }
@@ -174,6 +185,12 @@ impl Clocks {
         time_ps
     }
 
+    /// What the counter of the host of `process` showed at `time_ps`, to a tick: the first value whose time is no
+    /// earlier. `None` for a time that no counter near its samples has.
+    pub fn counter_at(&self, process: usize, time_ps: i64) -> Option<Counter> {
+        self.hosts[*self.host_of.get(process)?].counter_at(time_ps)
+    }
+
     /// The same from a row of a log; `None` for a process that the run does not have.
     pub(super) fn known_time_ps(&mut self, process: i32, at: i64) -> Option<i64> {
         let &host = self.host_of.get(usize::try_from(process).ok()?)?;
@@ -206,6 +223,15 @@ mod tests {
         assert_eq!(clock.time_ps(Counter::from_raw(90)), -10_000, "before the first sample the period holds");
         assert_eq!(clock.time_ps(Counter::from_raw(210)), 310_000, "after the last one too");
         assert_eq!(clock.time_ps(Counter::from_raw(100)), 0);
+    }
+
+    #[test]
+    fn a_time_leads_back_to_its_counter() {
+        let mut clock = SampledClock::new(&[sample(100, 0), sample(200, 300_000)]).expect("in order");
+        for counter in [90, 100, 101, 150, 199, 200, 210].map(Counter::from_raw) {
+            let time_ps = clock.time_ps(counter);
+            assert_eq!(clock.counter_at(time_ps), Some(counter));
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) use certainty::{Certainty, Edges};
 use super::AnalysisError;
 use super::clock::Clocks;
 use super::options::Options;
+use super::recent::{RecentFigures, RecentSeconds};
 use super::tally::PassTally;
 use super::window::{Novelty, RoundPlace, RoundWindow};
 use crate::log::{EventColumns, kind};
@@ -42,6 +43,8 @@ const ROUNDS_BEFORE: u64 = 64;
 const ROUND_MAX: u64 = 1 << 62;
 /// Rows that are read before what they completed is released.
 const ROWS_AT_ONCE: usize = 1 << 10;
+/// A pass without an end keeps no more blocks: it makes them longer instead.
+const BLOCKS_MAX: usize = 4096;
 
 /// A pass over the events of a log, in bounded memory.
 pub struct LogPass {
@@ -58,6 +61,8 @@ pub struct LogPass {
     judge: SwitchJudge,
     certainty: Certainty,
     tally: PassTally,
+    /// Only in a pass that is watched.
+    recent: Option<RecentSeconds>,
 }
 
 impl LogPass {
@@ -77,7 +82,27 @@ impl LogPass {
             certainty: Certainty::default(),
             tally: rules.tally(),
             rules,
+            recent: None,
         }
+    }
+
+    /// A pass that is watched: it also knows the figures of the last `seconds`, and its memory does not grow with the
+    /// run. Blocks become longer instead of more.
+    #[must_use]
+    pub fn watched(mut self, seconds: u32) -> Self {
+        self.recent = Some(RecentSeconds::new(seconds));
+        self
+    }
+
+    /// What has been counted so far; extremes are in no order yet.
+    pub fn so_far(&self) -> &PassTally {
+        &self.tally
+    }
+
+    /// The figures of the last seconds, up to the latest event that nothing earlier can follow. `None` before the first
+    /// one, and unless the pass is watched.
+    pub fn recent(&self) -> Option<RecentFigures> {
+        self.recent.as_ref()?.figures()
     }
 
     /// How far a stream has been read: the time of its latest event less the disorder that it may have.
@@ -102,6 +127,9 @@ impl LogPass {
             let read_until = self.take_rows(batch, begin..end, &mut switches)?;
             self.progress(stream, read_until);
             begin = end;
+        }
+        if self.recent.is_some() {
+            self.tally.limit_blocks(BLOCKS_MAX);
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ pub(super) struct JudgedSwitch {
 }
 
 impl JudgedSwitch {
-    fn ratio(&self) -> Ratio {
+    pub(super) fn ratio(&self) -> Ratio {
         self.ratio_over(self.relevant_ps)
     }
 
@@ -183,6 +183,13 @@ impl SwitchTally {
     fn settle(&mut self) {
         keep_largest(&mut self.extremes);
         self.floor = None;
+    }
+
+    /// Joins blocks two by two.
+    fn join_blocks(&mut self) {
+        for (block, ratio) in std::mem::take(&mut self.blocks) {
+            self.block(block / 2, ratio);
+        }
     }
 
     fn merge(&mut self, later: &SwitchTally) {
@@ -373,6 +380,15 @@ impl PassTally {
         self.first.settle();
         self.all.settle();
         self
+    }
+
+    /// Makes blocks twice as long until there are at most `blocks`: what a pass with blocks of that length would have.
+    pub(super) fn limit_blocks(&mut self, blocks: usize) {
+        while self.all.blocks.len() > blocks {
+            self.block_rounds = self.block_rounds.saturating_mul(2);
+            self.first.join_blocks();
+            self.all.join_blocks();
+        }
     }
 
     /// Notes an event of a process.

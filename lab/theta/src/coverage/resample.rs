@@ -99,14 +99,15 @@ impl ModelSamples {
 
 impl FailingShare {
     /// A figure of the runs as they are, with those of the resamples, which come after it.
-    fn of(mut figures: impl Iterator<Item = f64>) -> Self {
+    pub(super) fn of(mut figures: impl Iterator<Item = f64>) -> Self {
         let share = figures.next().unwrap_or(f64::NAN);
         let (low, high) = interval(figures).unwrap_or((share, share));
         FailingShare { share, low, high }
     }
 }
 
-fn interval(figures: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+/// The middle 95 % of figures; `None` if there are none.
+pub(super) fn interval(figures: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let mut figures: Vec<f64> = figures.collect();
     let mut at = |share| ffclock_statistics::percentile_in_place(&mut figures, share);
     Some((at(0.025)?, at(0.975)?))
@@ -221,7 +222,7 @@ impl ModelSamples {
 }
 
 /// How often each round is drawn, in blocks that begin anywhere, until there are as many as there were.
-fn drawn(rounds: usize, block: usize, random: &mut Random) -> Vec<u32> {
+pub(super) fn drawn(rounds: usize, block: usize, random: &mut Random) -> Vec<u32> {
     let mut times = vec![0; rounds];
     let mut left = rounds;
     while left > 0 {

@@ -20,7 +20,7 @@ pub(super) const MESSAGES_MAX: usize = 1 << MESSAGE_BITS;
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Due {
+pub(super) struct DueMessage {
     /// When, in picoseconds.
     pub(super) at: u64,
     /// Which message.
@@ -62,7 +62,7 @@ impl Calendar {
 
     /// Adds an event, which must not lie before those that were taken.
     #[inline]
-    pub(super) fn push(&mut self, due: Due) {
+    pub(super) fn push(&mut self, due: DueMessage) {
         let bucket = due.at >> self.bucket_bits;
         let offset = due.at & ((1 << self.bucket_bits) - 1);
         let word =
@@ -81,7 +81,7 @@ impl Calendar {
 
     /// Takes the next event.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Due> {
+    pub(super) fn pop(&mut self) -> Option<DueMessage> {
         loop {
             let word = match (self.sorted.last(), self.late.peek()) {
                 (Some(&sorted), Some(&Reverse(late))) if late < sorted => self.late.pop().map(|word| word.0),
@@ -96,8 +96,8 @@ impl Calendar {
         }
     }
 
-    fn unpack(&self, word: u64) -> Due {
-        Due {
+    fn unpack(&self, word: u64) -> DueMessage {
+        DueMessage {
             at: (self.present << self.bucket_bits) + (word >> (MACHINE_BITS + MESSAGE_BITS)),
             message: (word >> MACHINE_BITS) as u32 & (MESSAGES_MAX - 1) as u32,
             machine: word as u32 & (MACHINES_MAX - 1) as u32,
@@ -157,7 +157,8 @@ mod tests {
                     let ahead =
                         [0, 3, 1_000, 2_000_000, 40_000_000, 9_000_000_000, 1 << 45][random.bits() as usize % 7];
                     let at = now + if ahead == 0 { 0 } else { random.bits() % ahead };
-                    let due = Due { at, message: random.bits() as u32 % 1000, machine: random.bits() as u32 % 100 };
+                    let due =
+                        DueMessage { at, message: random.bits() as u32 % 1000, machine: random.bits() as u32 % 100 };
                     if oracle.insert(due) {
                         calendar.push(due);
                     }

@@ -5,7 +5,7 @@
 //! time.
 
 use super::adversary::Adversary;
-use super::calendar::{Calendar, Due};
+use super::calendar::{Calendar, DueMessage};
 use super::messages::{Content, Messages};
 use super::network::{LinkEnd, SimulatedNetwork};
 use super::observer::{Observer, Perceived};
@@ -88,7 +88,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
                 crashes: scenario.plan.crashes[identity as usize],
                 is_late: late.is_some(),
             });
-            self.calendar.push(Due { at: starts, message: START, machine: number as u32 });
+            self.calendar.push(DueMessage { at: starts, message: START, machine: number as u32 });
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
 
     /// A process that has messages to process starts when it has done so: it takes what it has been handed in one
     /// order, and a START that overtook a message would count one that has not been perceived.
-    fn start(&mut self, due: Due) -> Result<(), SimulationError> {
+    fn start(&mut self, due: DueMessage) -> Result<(), SimulationError> {
         let machine = self.machine(due.machine);
         let at = due.at.max(machine.busy);
         if at >= machine.crashes {
@@ -148,7 +148,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
         self.react(due.machine, switches, at)
     }
 
-    fn wake(&mut self, due: Due) -> Result<(), SimulationError> {
+    fn wake(&mut self, due: DueMessage) -> Result<(), SimulationError> {
         let machine = self.machine(due.machine);
         if due.at >= machine.crashes {
             return Ok(());
@@ -158,7 +158,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
     }
 
     #[inline]
-    fn deliver(&mut self, due: Due) -> Result<(), SimulationError> {
+    fn deliver(&mut self, due: DueMessage) -> Result<(), SimulationError> {
         let Content { sender, round } = self.messages.content(due.message);
         self.messages.release(due.message);
         let at = self.processed_at(due);
@@ -183,7 +183,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
 
     /// The delay D ended while the message was being processed.
     #[cold]
-    fn wake_before(&mut self, due: Due) -> Result<(), SimulationError> {
+    fn wake_before(&mut self, due: DueMessage) -> Result<(), SimulationError> {
         let machine = self.machine(due.machine);
         let at = machine.process.deadline().unwrap_or(due.at).max(due.at);
         let switches = machine.process.wake(at);
@@ -192,7 +192,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
 
     /// The time at which the receiver has processed a message that arrives now.
     #[inline]
-    fn processed_at(&mut self, due: Due) -> u64 {
+    fn processed_at(&mut self, due: DueMessage) -> u64 {
         let machine = &self.machines[due.machine as usize];
         let begins = due.at.max(machine.busy);
         begins + self.network.service(machine.host as usize, begins)
@@ -209,7 +209,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
         if deadline != set.timer {
             set.timer = deadline;
             if let Some(at) = deadline {
-                self.calendar.push(Due { at, message: TIMER, machine });
+                self.calendar.push(DueMessage { at, message: TIMER, machine });
             }
         }
         Ok(())
@@ -263,7 +263,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
         let message = self.new_message(machine, round)?;
         self.outcome.broadcasts += 1;
         for receiver in 0..self.machines.len() as u32 {
-            let copy = Due { at: at + self.scenario.gap * u64::from(receiver), message, machine: receiver };
+            let copy = DueMessage { at: at + self.scenario.gap * u64::from(receiver), message, machine: receiver };
             self.send(machine, copy);
         }
         self.messages.release(message);
@@ -279,8 +279,9 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
         ];
         for receiver in 0..self.machines.len() as u32 {
             let lies = self.adversary.lies(receiver, round);
-            lies.iter()
-                .for_each(|&lie| self.send(machine, Due { at, message: messages[lie as usize], machine: receiver }));
+            lies.iter().for_each(|&lie| {
+                self.send(machine, DueMessage { at, message: messages[lie as usize], machine: receiver })
+            });
         }
         self.outcome.broadcasts += 1;
         messages.iter().for_each(|&message| self.messages.release(message));
@@ -290,8 +291,8 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
     /// Puts a copy of a message on its way: `copy` says when it is sent, and to which machine. The caller holds the
     /// message.
     #[inline]
-    fn send(&mut self, from: u32, copy: Due) {
-        let Due { at, message, machine: to } = copy;
+    fn send(&mut self, from: u32, copy: DueMessage) {
+        let DueMessage { at, message, machine: to } = copy;
         self.outcome.sent += 1;
         let delay = self.delay(from, to, at);
         if self.adversary.leaves_links_alone() || from == to {
@@ -322,7 +323,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
     #[inline]
     fn dispatch(&mut self, message: u32, machine: u32, at: u64) {
         self.messages.hold(message);
-        self.calendar.push(Due { at, message, machine });
+        self.calendar.push(DueMessage { at, message, machine });
     }
 
     fn new_message(&mut self, machine: u32, round: u64) -> Result<u32, SimulationError> {

@@ -143,7 +143,7 @@ pub enum LoadKind {
     Network,
     /// Interrupts: processing takes longer.
     Processor,
-    /// Both.
+    /// Network and processor.
     Both,
 }
 

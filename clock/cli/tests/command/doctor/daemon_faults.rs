@@ -40,6 +40,13 @@ pub(super) const SEEDS: &[Seed] = &[
     Seed { sow: |host| host.report["sources"].as_array_mut().unwrap().truncate(1), finds: &["one-server"] },
     Seed { sow: |host| host.report["sources"].as_array_mut().unwrap().truncate(2), finds: &["two-servers"] },
     Seed { sow: |host| host.report["stamps"] = "user (the kernel refuses)".into(), finds: &["stamps-user"] },
+    Seed { sow: |host| host.report["stamps"] = "kernel (no network card gives any)".into(), finds: &["stamps-card"] },
+    Seed {
+        sow: |host| {
+            host.report["stamps"] = "hardware; kernel for a.example (the network card's do not serve)".into();
+        },
+        finds: &["stamps-card"],
+    },
     Seed {
         sow: |host| host.report["stamps"] = "kernel; user for b.example (the kernel's do not come)".into(),
         finds: &["stamps-user"],
@@ -114,6 +121,14 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     event(|host| host.event("the server contradicts what it said before: not believed"), &["server-jumped"]),
     event(|host| host.event("the host's delays are not known: no calibration"), &["calibration-missing"]),
+    event(
+        |host| host.event("the clock of a network card was stepped by another program: ptp0 by +1.000e-3 s"),
+        &["card-changed"],
+    ),
+    event(
+        |host| host.event("the network card gives no stamps: those of the kernel serve: lo cannot stamp packets"),
+        &["stamps-card"],
+    ),
     event(|host| host.event("no random numbers: nothing is asked: Function not implemented"), &["no-random"]),
     event(|host| host.event("cannot send: Network is unreachable"), &["cannot-send"]),
     event(|host| host.event("servers do not agree about a leap second"), &["leap-disputed"]),

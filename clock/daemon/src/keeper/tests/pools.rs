@@ -2,7 +2,9 @@
 //! at addresses of loopback, all at one port.
 
 use super::*;
+use crate::establish::Established;
 use ffclock_control::protocol::SourceReport;
+use ffclock_nts::{Aead, Key, Session, SessionKeys};
 use ffclock_wire::Packet;
 
 /// Servers at 127.0.0.`first` and the addresses after it.
@@ -172,6 +174,32 @@ fn a_name_that_moved_is_followed_after_a_day() {
     case.keeper.peers[0].look_up(&mut case.keeper.resolver, &mut case.keeper.context);
     (0..10).for_each(|_| case.turn());
     assert_eq!(case.keeper.status().sources[0].address, second, "an address that is among several stays");
+}
+
+/// An establishment looks the name up, so a name that is looked up again each day costs one establishment a day, not
+/// one at each poll.
+#[test]
+fn keys_are_established_again_once_a_day() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let table = "address = \"localhost\"\nnts = true\nnts_port = 1";
+    let mut case = Case::with_pool("daily-keys", servers(141, 1, truth), (table, &[]));
+    let establish = |case: &mut Case| {
+        let peer = &mut case.keeper.peers[0];
+        peer.establish(&mut case.keeper.establisher, Ok(ffclock_sys::system_utc_now()), &mut case.keeper.context);
+        let key = || Key::new(Aead::AesSivCmac256, &[7; 32]).unwrap();
+        let keys = SessionKeys { client_to_server: key(), server_to_client: key() };
+        let session = Session::new(keys, vec![vec![1; 100]; 8]);
+        let established = Established { session, address: case.servers[0].address, certificate_end: None };
+        peer.established(Ok(established), &mut case.keeper.context);
+    };
+    establish(&mut case);
+    let day = Span::from_secs(86_400);
+    case.keeper.context.now = case.keeper.context.now + day;
+    let next_day = case.keeper.context.now;
+    assert!(case.keeper.peers[0].wants_look_up(next_day));
+    establish(&mut case);
+    assert!(!case.keeper.peers[0].wants_look_up(next_day + Span::from_secs(3_600)));
+    assert!(case.keeper.peers[0].wants_look_up(next_day + day));
 }
 
 #[test]

@@ -222,7 +222,7 @@ impl OwnClocks {
         None
     }
 
-    /// Which of those that are away are where they were before, as most others see it, by clocks that could tell if
+    /// Which of those that are away are where they were before, as most others see it, by clocks that would show it if
     /// they were not. Whatever happened to the paths meanwhile: an own clock goes on with its time.
     fn who_is_back(&self, now: &ClockComparison, common: &CommonTime) -> [bool; MOST_SERVERS] {
         core::array::from_fn(|server| {

@@ -8,6 +8,7 @@ use crate::demo::stage::sibling;
 use crate::failure::Failure;
 use crate::lab::link::{self, LinkAddresses};
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
+use ffclock_units::Span;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,8 @@ pub(super) struct ServedChain {
     places: ChainPlaces,
     network: WorkerNetwork,
     foreign: ForeignPrograms,
+    /// Time between two replies that are judged.
+    ask_every: Span,
     /// In the order in which they are ended.
     workers: Vec<Worker>,
     left_out: Vec<String>,
@@ -52,7 +55,8 @@ impl ServedChain {
         };
         let foreign = foreign_programs(args, network, &mut left_out)?;
         let places = ChainPlaces::new(fresh(output)?, network);
-        let mut chain = ServedChain { places, network, foreign, workers: Vec::new(), left_out };
+        let mut chain =
+            ServedChain { places, network, foreign, ask_every: args.ask_every, workers: Vec::new(), left_out };
         if let Err(reason) = chain.places.certify() {
             chain.leave_out(&format!("NTS: {reason}"));
         }
@@ -133,7 +137,7 @@ impl ServedChain {
 
     /// ffclock-serve, and chronyd: one for each of its addresses, because it listens at one.
     fn servers_beside(&self, host: &Worker) -> Result<Vec<Worker>, Failure> {
-        let file = self.places.write("ffclock-serve.toml", &self.places.ffclock_serve())?;
+        let file = self.places.write("ffclock-serve.toml", &self.places.ffclock_serve(self.ask_every))?;
         let command = [sibling("ffclock-serve")?, "--config".to_owned(), file.display().to_string()];
         let rights = WorkerRights::AllButTheClock;
         let mut servers = vec![self.beside(host, ("ffclock-serve", &command), rights)?];
@@ -147,7 +151,8 @@ impl ServedChain {
 
     /// All clients but the first, and the one that asks both servers.
     fn clients_beside(&self, clients: &Worker) -> Result<Vec<Worker>, Failure> {
-        let mut asking = vec![sibling("ffclock-lab")?, "lab".to_owned(), "ask".to_owned()];
+        let every = self.ask_every.to_string();
+        let mut asking = vec![sibling("ffclock-lab")?, "lab".into(), "ask".into(), "--every".into(), every];
         asking.extend([0, 2].map(|way| self.places.endpoint(way)));
         let mut others = vec![self.beside(clients, ("ask", &asking), WorkerRights::None)?];
         for way in self.places.ways_in_use() {

@@ -4,6 +4,7 @@ use super::WAYS;
 use crate::failure::Failure;
 use crate::lab::link::SERVER_ADDRESS;
 use crate::lab::worker::{WorkerNetwork, run};
+use ffclock_units::Span;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ pub(super) const CLIENT_ADDRESS: &str = "10.77.1.99";
 const NTS_PORT: u16 = 4460;
 /// Requests each quarter of a second, in the words of chronyd.
 const CHRONY_POLL: &str = "minpoll -2 maxpoll -2";
+/// The default limit of ffclock-serve leaves room for this and for the clients.
+const LIMITED_EVERY: Span = Span::from_millis(15);
 /// The certificates that protect ways 1 and 3, by the way.
 const CERTIFIED: [usize; 2] = [1, 3];
 
@@ -147,8 +150,9 @@ impl ChainPlaces {
         self.server_table(&self.ways[way], &rest)
     }
 
-    /// The server of the host's page.
-    pub(super) fn ffclock_serve(&self) -> String {
+    /// The server of the host's page. One address asks it at these intervals, and the clients behind that address too,
+    /// so the limit is for others where that is often.
+    pub(super) fn ffclock_serve(&self, ask_every: Span) -> String {
         let here = shown(&self.run);
         let listen: Vec<String> =
             self.ways_in_use().filter(|way| *way < 2).map(|way| format!("\"{}\"", self.endpoint(way))).collect();
@@ -157,6 +161,9 @@ impl ChainPlaces {
             shown(&self.page(super::HOST)),
             listen.join(", ")
         );
+        if ask_every < LIMITED_EVERY {
+            text += "rate_interval = \"0 s\"\n";
+        }
         if self.has_nts {
             text += &format!(
                 "[nts]\nlisten = [\"{}:{NTS_PORT}\"]\ncookies = \"{here}/cookies\"\ncertificate = \"{}\"\nkey = \"{}\"\n",

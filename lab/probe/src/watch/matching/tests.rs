@@ -27,13 +27,13 @@ fn event(ticks: u64, what: What, buffer: u64) -> KernelEvent {
     KernelEvent { counter: Counter::from_raw(ticks), what, buffer, device: ETHERNET, thread: 77 }
 }
 
-fn run(copies: &[(i64, Copy)], events: &[KernelEvent], role: Role) -> Found {
+fn run(copies: &[(i64, Copy)], events: &[KernelEvent], role: Role) -> MatchedPackets {
     let timed = TimedEvents::of(events, Counter::from_raw(0));
     let whose = Whose { port: PORT, role, loopback: LOOPBACK };
     Matching::new(SCALE, &timed).run(copies, &whose, WatchCounts::default())
 }
 
-fn at(found: &Found, packet: usize, site: Site) -> Option<i64> {
+fn at(found: &MatchedPackets, packet: usize, site: Site) -> Option<i64> {
     found.passages.at(packet, site).map(|ticks| ticks.raw())
 }
 

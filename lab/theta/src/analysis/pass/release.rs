@@ -6,6 +6,7 @@ use super::timeline::{Broadcast, Next, TimedSwitch};
 use super::{Certainty, LogPass};
 use crate::analysis::options::{PairMode, ThetaMode};
 use crate::analysis::ratio::Ratio;
+use crate::analysis::recent::RecentFigures;
 use crate::analysis::tally::{JudgedSwitch, PassTally, Peak, SwitchPair, keep_larger};
 use crate::analysis::window::NEVER;
 use crate::record::{ProcessId, Round};
@@ -38,6 +39,18 @@ impl LogPass {
 
     /// The same, with what the pass knows of the part of the log that it has not read.
     pub(in crate::analysis) fn finish_shard(mut self) -> (PassTally, Certainty) {
+        self.end();
+        (self.tally.settled(), self.certainty)
+    }
+
+    /// The same, with the figures of the last seconds before the end.
+    pub fn finish_watched(mut self) -> (PassTally, Option<RecentFigures>) {
+        self.end();
+        let recent = self.recent();
+        (self.tally.settled(), recent)
+    }
+
+    fn end(&mut self) {
         while let Some(process) = self.positions.holder() {
             self.release_held(process, i64::MIN);
         }
@@ -47,7 +60,6 @@ impl LogPass {
         while !self.window.is_empty() {
             self.retire();
         }
-        (self.tally.settled(), self.certainty)
     }
 
     pub(super) fn release(&mut self) {
@@ -143,8 +155,13 @@ impl LogPass {
     }
 
     fn release_broadcast(&mut self, at_ps: i64, broadcast: &Broadcast) {
-        if let Some(end_ps) = self.count_messages(at_ps, broadcast) {
+        let before = self.tally.counts.messages;
+        let end_ps = self.count_messages(at_ps, broadcast);
+        if let Some(end_ps) = end_ps {
             self.transit.send_broadcast(end_ps - at_ps, end_ps);
+        }
+        if let Some(recent) = &mut self.recent {
+            recent.send(at_ps, end_ps, self.tally.counts.messages - before);
         }
         if self.rules.options.theta == ThetaMode::Compute && self.rules.counts(at_ps) {
             self.tally.theta = self.tally.theta.max(self.transit.theta_at(at_ps));
@@ -213,6 +230,9 @@ impl LogPass {
             if let Some(leader) = &leader {
                 self.tally.first.count(&judged(leader), leader.to / block_rounds);
                 self.keep_pair(&judged(leader));
+                if let Some(recent) = &mut self.recent {
+                    recent.switch(&judged(leader));
+                }
                 self.judge_throughout(&judged(leader));
             }
         }

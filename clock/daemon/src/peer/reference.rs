@@ -1,0 +1,263 @@
+//! A reference in place of a server: reads it when it is due, and makes exchanges of what it says.
+//!
+//! What it says is judged in the crate reference, and how it comes in is the business of `ffclock_sys`; here both come
+//! together with the counter, and with the published clock where pulses need their numbers. That clock gives whole
+//! seconds alone, so nothing of it flows back into what the pulses measure.
+
+mod inputs;
+#[cfg(test)]
+mod tests;
+
+use super::{Context, Pace};
+use crate::config::{ReferenceConfig, ReferenceInput, ServerConfig};
+use crate::journal::Weight;
+use ffclock_reference::{NumberingRefused, Sample, SamplePairing, number};
+use ffclock_source::Reachability;
+use ffclock_units::{Exchange, Leap, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
+use inputs::Input;
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+
+/// An event of a reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) weight: Weight,
+    pub(super) kind: &'static str,
+    pub(super) detail: String,
+}
+
+impl Note {
+    fn warning(kind: &'static str, detail: impl ToString) -> Self {
+        Note { weight: Weight::Warning, kind, detail: detail.to_string() }
+    }
+
+    fn detail(kind: &'static str, detail: impl ToString) -> Self {
+        Note { weight: Weight::Detail, kind, detail: detail.to_string() }
+    }
+}
+
+/// What was counted since the start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) looks: u64,
+    pub(super) exchanges: u64,
+    pub(super) refused: BTreeMap<&'static str, u64>,
+}
+
+/// What a reference says of one moment.
+#[derive(Clone, Copy, Debug)]
+struct Finding {
+    stamp: Stamp,
+    said: Said,
+    leap: Leap,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Said {
+    /// The time.
+    Time(Moment<Tai>),
+    /// That a second was so old.
+    SecondBegan(Span),
+}
+
+/// One reference.
+#[derive(Debug)]
+pub(super) struct Reference {
+    config: ReferenceConfig,
+    poll: Span,
+    nominal: Period,
+    leaps: LeapTable,
+    input: Input,
+    pairing: SamplePairing,
+    exchanges: Vec<Exchange>,
+    notes: Vec<Note>,
+    next: Moment<Mono>,
+    standing: Reachability,
+    /// When it was last opened, or gave an exchange.
+    alive: Moment<Mono>,
+    counts: Counts,
+}
+
+/// What cannot be opened is tried again after this time.
+const OPEN_AGAIN: Span = Span::from_secs(5);
+/// A reference is silent after this number of polls, and not before this time.
+const SILENT_POLLS: u32 = 4;
+const SILENT_AFTER: Span = Span::from_secs(5);
+
+impl Reference {
+    /// The reference of a configuration, if it is one.
+    pub(super) fn of(
+        server: &ServerConfig,
+        (nominal, leaps): (Period, LeapTable),
+        now: Moment<Mono>,
+    ) -> Option<Box<Self>> {
+        let config = server.reference.clone()?;
+        let pairing = SamplePairing::new(nominal, config.input.reference_id());
+        Some(Box::new(Reference {
+            config,
+            poll: server.source.poll,
+            nominal,
+            leaps,
+            input: Input::Closed,
+            pairing,
+            exchanges: Vec::new(),
+            notes: Vec::new(),
+            next: now,
+            standing: Reachability::Untried,
+            alive: now,
+            counts: Counts::default(),
+        }))
+    }
+
+    /// What wakes the daemon up: a datagram.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.input.descriptor()
+    }
+
+    /// When it is read next.
+    pub(super) fn next(&self) -> Moment<Mono> {
+        self.next
+    }
+
+    /// The time between two samples.
+    pub(super) fn poll(&self) -> Span {
+        self.poll
+    }
+
+    /// Whether it gives time.
+    pub(super) fn standing(&self) -> Reachability {
+        self.standing
+    }
+
+    /// Whether it is open.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.input, Input::Closed)
+    }
+
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(super) fn input(&self) -> &ReferenceInput {
+        &self.config.input
+    }
+
+    pub(super) fn set_leaps(&mut self, leaps: LeapTable) {
+        self.leaps = leaps;
+    }
+
+    pub(super) fn reconfigure(&mut self, poll: Span) {
+        self.poll = poll;
+    }
+
+    /// The counter began a new epoch: nothing that was read before has a place in it.
+    pub(super) fn begin_epoch(&mut self, (nominal, leaps): (Period, LeapTable), (pace, now): (Pace, Moment<Mono>)) {
+        (self.nominal, self.leaps) = (nominal, leaps);
+        self.pairing = SamplePairing::new(nominal, self.config.input.reference_id());
+        self.exchanges.clear();
+        self.input.forget(nominal);
+        self.next = match pace {
+            Pace::AtOnce => now,
+            Pace::Poll => now + self.poll,
+        };
+    }
+
+    /// Reads what there is, if it is time to.
+    pub(super) fn collect(&mut self, context: &mut Context) {
+        if context.now >= self.next && !self.is_open() {
+            self.open(context);
+        }
+        let is_due = context.now >= self.next;
+        if is_due || self.descriptor().is_some() {
+            let findings = self.read(context);
+            for finding in findings {
+                self.take(&finding, context);
+            }
+        }
+        self.watch_silence(context.now);
+    }
+
+    /// The exchanges since the last call.
+    pub(super) fn take_exchanges(&mut self) -> Vec<Exchange> {
+        std::mem::take(&mut self.exchanges)
+    }
+
+    /// The events since the last call.
+    pub(super) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    fn open(&mut self, context: &mut Context) {
+        match Input::open(&self.config, self.nominal, &context.stamper) {
+            Ok(input) => {
+                context.stamper.remember_for(SILENT_AFTER);
+                self.input = input;
+                self.alive = context.now;
+                self.notes.push(Note { weight: Weight::Notice, kind: "the reference is open", detail: String::new() });
+            }
+            Err(why) => {
+                self.next = context.now + OPEN_AGAIN;
+                self.notes.push(Note::warning("the reference cannot be opened", why));
+            }
+        }
+    }
+
+    fn close(&mut self, why: impl ToString, now: Moment<Mono>) {
+        self.input = Input::Closed;
+        self.next = now + OPEN_AGAIN;
+        self.notes.push(Note::warning("the reference cannot be read any more", why));
+    }
+
+    pub(super) fn refuse(&mut self, reason: &'static str) {
+        *self.counts.refused.entry(reason).or_default() += 1;
+        self.notes.push(Note::detail("a sample was refused", reason));
+    }
+
+    fn take(&mut self, finding: &Finding, context: &Context) {
+        let time = match finding.said {
+            Said::Time(time) => time + self.config.delay,
+            Said::SecondBegan(ago) => match self.number(finding.stamp, ago, context) {
+                Ok(time) => time,
+                Err(NumberingRefused::Ambiguous) => return self.refuse("unnumbered"),
+                Err(NumberingRefused::NotASecond) => {
+                    let kind = "a pulse does not come where a second begins by the published clock";
+                    self.notes.push(Note::warning(kind, ""));
+                    return self.refuse("not-a-second");
+                }
+            },
+        };
+        let sample = Sample { stamp: finding.stamp, time, claim: self.config.error, leap: finding.leap };
+        let Some(exchange) = self.pairing.observe(sample) else { return };
+        self.exchanges.push(exchange);
+        self.counts.exchanges += 1;
+        self.alive = context.now;
+        if self.standing != Reachability::Reachable {
+            self.standing = Reachability::Reachable;
+            self.notes.push(Note { weight: Weight::Notice, kind: "the reference gives time", detail: String::new() });
+        }
+    }
+
+    /// The time at a stamp when a second was `ago` old, its number from the published clock.
+    fn number(&self, stamp: Stamp, ago: Span, context: &Context) -> Result<Moment<Tai>, NumberingRefused> {
+        let published = context.published.as_ref().ok_or(NumberingRefused::Ambiguous)?;
+        let since = ago + self.config.delay;
+        let shown = published.at(stamp.counter);
+        number(shown.time - since, shown.bound, self.config.error).map(|second| second + since)
+    }
+
+    fn watch_silence(&mut self, now: Moment<Mono>) {
+        let polls = Span::from_units(self.poll.units() * i128::from(SILENT_POLLS));
+        if now - self.alive <= polls.max(SILENT_AFTER) || self.standing == Reachability::Unreachable {
+            return;
+        }
+        self.standing = Reachability::Unreachable;
+        let reasons = self.counts.refused.iter().map(|(reason, count)| format!("{reason} {count}"));
+        let refused = reasons.collect::<Vec<_>>().join(", ");
+        let detail = if refused.is_empty() { refused } else { format!("refused so far: {refused}") };
+        let kind = match self.config.input {
+            ReferenceInput::Pulses(_) => "no pulses come that can be used",
+            _ => "the reference is silent",
+        };
+        self.notes.push(Note::warning(kind, detail));
+    }
+}

@@ -1,0 +1,88 @@
+//! References at this host: programs that write as gpsd does, and a daemon that has nothing else.
+
+mod common;
+
+use common::{Daemon, Scratch};
+use ffclock_units::Status;
+use std::path::Path;
+use std::process::Command;
+
+/// Writes samples into unit 3 of ntpd's shared memory, as a clock that is 0.125 s ahead of the system clock, until its
+/// parent is gone; every tenth takes 20 ms to write, and is a half meanwhile. When the file `stop` is there, it writes
+/// no more.
+const WRITER: &str = r#"
+use Time::HiRes qw(gettimeofday sleep);
+my $parent = getppid();
+my $id = shmget(0x4e545033, 96, 01600) // die "shmget: $!";
+my ($count, $round) = (0, 0);
+while (getppid() == $parent) {
+    unless (-e $ARGV[0]) {
+        my ($s, $u) = gettimeofday();
+        my ($ts, $tu) = ($s, $u + 125000);
+        ($ts, $tu) = ($ts + 1, $tu - 1000000) if $tu >= 1000000;
+        $count++;
+        shmwrite($id, pack("l", 0), 48, 4);
+        shmwrite($id, pack("l l", 1, $count), 0, 8);
+        shmwrite($id, pack("q l x4 q l l l l", $ts, $tu, $s, $u, 0, -20, 3), 8, 40);
+        sleep(0.02) if $round++ % 10 == 0;
+        $count++;
+        shmwrite($id, pack("L L", $tu * 1000, $u * 1000), 52, 8);
+        shmwrite($id, pack("l l", 1, $count), 0, 8);
+        shmwrite($id, pack("l", 1), 48, 4);
+    }
+    sleep(0.25);
+}
+"#;
+
+/// How to get a namespace of its own for shared memory here, if there is a way.
+fn unshare() -> Option<&'static str> {
+    let works =
+        |arguments: &[&str]| Command::new("unshare").args(arguments).arg("true").status().is_ok_and(|s| s.success());
+    if works(&["-i"]) { Some("unshare -i") } else { works(&["-Uri"]).then_some("unshare -Uri") }
+}
+
+fn has_perl() -> bool {
+    Command::new("perl").args(["-MTime::HiRes", "-e", "1"]).status().is_ok_and(|status| status.success())
+}
+
+fn start_with_writer(scratch: &Scratch, unshare: &str, config: &str) -> Daemon {
+    let script = scratch.path().join("writer.pl");
+    std::fs::write(&script, WRITER).expect("a script");
+    let (script, stop) = (script.display(), scratch.path().join("stop"));
+    let inner = format!("perl {script} {} & exec \"$0\" \"$@\"", stop.display());
+    Daemon::start_after(scratch, config, &format!("exec {unshare} sh -c '{inner}' \"$0\" \"$@\""))
+}
+
+#[test]
+fn shared_memory_alone_makes_a_clock_of_stratum_1() {
+    let Some(unshare) = unshare().filter(|_| has_perl()) else {
+        println!("SKIP: no namespace for shared memory can be made here, or there is no perl with Time::HiRes");
+        return;
+    };
+    let scratch = Scratch::new("shm");
+    let sock = scratch.path().join("none.sock");
+    let config = scratch.daemon_section("")
+        + "[[reference]]\ninput = \"shm:3\"\nerror = \"5 ms\"\n"
+        + &format!("[[reference]]\ninput = \"sock:{}\"\nerror = \"1 ms\"\n", sock.display());
+    let daemon = start_with_writer(&scratch, unshare, &config);
+    let status = daemon.wait_for("time from shared memory", |status| {
+        status.clock.as_ref().is_some_and(|clock| clock.status >= Status::WarmingUp)
+            && status.sources.iter().any(|source| source.exchanges >= 3)
+    });
+    let clock = status.clock.expect("a clock");
+    assert!((clock.system_clock_behind_s - 0.125).abs() < 0.005, "{clock:?}");
+    assert!((0.005..0.02).contains(&clock.bound_s), "no better than what is stated: {clock:?}");
+    let source = &status.sources[0];
+    assert_eq!((source.name.as_str(), source.stratum, source.round_trip_s), ("shm:3", Some(0), None));
+    assert_eq!(source.root_distance_s.map(|claim| (claim * 1e6).round()), Some(5000.0));
+    assert!(status.sources[1].exchanges == 0 && sock.exists());
+
+    std::fs::write(scratch.path().join("stop"), "").expect("a file");
+    let is_of_it = |source: &Option<String>| source.as_deref() == Some("shm:3");
+    let is_silent = |text: &str| text.contains("the reference is silent");
+    daemon.wait_for("the silence, and holdover", |status| {
+        status.events.iter().any(|event| is_of_it(&event.source) && is_silent(&event.text))
+            && status.clock.as_ref().is_some_and(|clock| clock.status == Status::Holdover)
+    });
+    assert!(Path::new(&sock).exists());
+}

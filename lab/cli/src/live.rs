@@ -1,0 +1,157 @@
+//! The live laboratory: running daemons on this host, each with a system clock and an oscillator of its own, one
+//! server, and one monitor that reads every clock from outside.
+//!
+//! The truth is the host's system clock, which the server serves and which no daemon can touch: each runs with the
+//! interposer (`interposer.c`) between it and its C library and without the right to set clocks. The monitor knows each
+//! oscillator as a function of the truth and reads each clock where it lies, in a mapped file or in ffclockd's page, so
+//! it sends no packet and asks no daemon. docs/live.md has the design and its limits.
+
+mod clock_file;
+mod contestant;
+mod figures;
+mod interposer;
+mod monitor;
+mod network;
+mod oscillator_file;
+mod plan;
+mod record;
+mod session;
+
+use crate::GlobalOptions;
+use crate::failure::Failure;
+use clap::Subcommand;
+use ffclock_cli::waiting_time;
+use ffclock_units::Span;
+use plan::{LivePlan, PLANS};
+use record::RunRecord;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Arguments of `ffclock-lab live`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock-lab live list
+  $ ffclock-lab live run quiet-16 --for '5 min' --output out/live
+  $ ffclock-lab live run --resume out/live
+  $ ffclock-lab live report out/live
+
+It needs the rights of root for network namespaces, and a C compiler. No clock of the host is touched.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    part: LiveCommand,
+}
+
+#[derive(Subcommand)]
+enum LiveCommand {
+    /// List the plans: what the network does, and how often the daemons ask
+    #[command(after_help = "Example:
+  $ ffclock-lab live list --json")]
+    List,
+    /// Run daemons side by side, or go on with a run that was broken off
+    Run(LiveRunArgs),
+    /// Compare the daemons of one run, or of several repetitions
+    Report(LiveReportArgs),
+}
+
+/// Arguments of `ffclock-lab live run`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock-lab live run quiet-16 --for '5 min' --output out/live
+  $ ffclock-lab live run quiet-16 --only ffclockd-learned,chronyd-tuned --seed 7
+  $ ffclock-lab live run --resume out/live")]
+struct LiveRunArgs {
+    /// The plan, by its name in `live list`
+    #[arg(value_name = "NAME", required_unless_present = "resume", conflicts_with = "resume")]
+    plan: Option<String>,
+    /// How long to watch, in all sessions together
+    #[arg(long = "for", value_name = "SPAN", default_value = "5 min", value_parser = waiting_time, conflicts_with = "resume")]
+    length: Span,
+    /// How long after each start errors do not count [default: two fifths of the run, at most 30 min]
+    #[arg(long, value_name = "SPAN", value_parser = waiting_time, conflicts_with = "resume")]
+    settle: Option<Span>,
+    /// Chooses the realisation of the oscillator
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "resume")]
+    seed: u64,
+    /// The contestants, by name [default: all that can run here]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "resume")]
+    only: Vec<String>,
+    /// Where chronyd and ntpd are: the wrappers of tools/peers, or a directory of the same names
+    #[arg(long, value_name = "DIR", default_value = "tools/peers")]
+    peers: PathBuf,
+    /// Where the results go; a run that is there already is not overwritten
+    #[arg(long, value_name = "DIR", default_value = "out/live", conflicts_with = "resume")]
+    output: PathBuf,
+    /// Go on with the run of this directory, for what is left of its time
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
+}
+
+/// Arguments of `ffclock-lab live report`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ ffclock-lab live report out/live out/live-2")]
+struct LiveReportArgs {
+    /// Directories of runs; of several, the medians are shown
+    #[arg(value_name = "DIR", required = true)]
+    runs: Vec<PathBuf>,
+}
+
+/// Runs a part of the live laboratory.
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
+    match &args.part {
+        LiveCommand::List => list(global),
+        LiveCommand::Run(args) => run_plan(global, args),
+        LiveCommand::Report(args) => report(global, &args.runs),
+    }
+}
+
+#[derive(Serialize)]
+struct PlanRow {
+    name: &'static str,
+    about: &'static str,
+    poll_s: u32,
+}
+
+fn list(global: &GlobalOptions) -> Result<(), Failure> {
+    PLANS.iter().try_for_each(|plan| {
+        let row = PlanRow { name: plan.name, about: plan.about, poll_s: plan.poll_s() };
+        global.answer(&row, || format!("{:<10}  {}\n", plan.name, plan.about))
+    })
+}
+
+fn run_plan(global: &GlobalOptions, args: &LiveRunArgs) -> Result<(), Failure> {
+    let directory = match &args.resume {
+        Some(directory) => directory.clone(),
+        None => begin(args)?,
+    };
+    let ended = session::run(&directory, &args.peers);
+    // What was measured until then is worth a table, however the session ended.
+    report(global, std::slice::from_ref(&directory))?;
+    ended
+}
+
+/// Writes down what is to be run.
+fn begin(args: &LiveRunArgs) -> Result<PathBuf, Failure> {
+    let name = args.plan.as_deref().unwrap_or_default();
+    let plan = LivePlan::named(name)?;
+    let settle_s = args.settle.map_or_else(|| (args.length.as_seconds() * 0.4).min(1800.0), Span::as_seconds);
+    if settle_s >= args.length.as_seconds() {
+        return Err(Failure::usage("--settle leaves nothing of --for"));
+    }
+    let contestants = contestant::chosen(&args.only)?;
+    let record = RunRecord {
+        format: record::FORMAT,
+        plan: plan.name.to_owned(),
+        duration_s: args.length.as_seconds(),
+        settle_s,
+        seed: args.seed,
+        contestants: contestants.iter().map(|contestant| contestant.name.to_owned()).collect(),
+    };
+    record.create(&args.output)?;
+    Ok(args.output.clone())
+}
+
+fn report(global: &GlobalOptions, runs: &[PathBuf]) -> Result<(), Failure> {
+    let summary = figures::summary(runs)?;
+    global.answer(&summary, || figures::text(&summary))
+}

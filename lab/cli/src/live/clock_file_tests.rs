@@ -1,0 +1,212 @@
+//! The interposer's discipline against the arithmetic of kernel/time/ntp.c. What comes by itself at later seconds is in
+//! the file already, so no test waits.
+
+use super::*;
+use crate::live::interposer::{self, OwnClock};
+use crate::live::oscillator_file::{OscillatorStart, SampledOscillator};
+use ffclock_sim::Oscillator;
+use ffclock_sim::scenario::{Fraction, OscillatorSpec};
+use ffclock_units::{Rate, Span};
+use std::path::PathBuf;
+use std::process::Command;
+
+const SECOND: i64 = 1_000_000_000;
+const RAW_NS: i64 = 1_000 * SECOND;
+const SKEW_PPM: f64 = 40.0;
+/// The seconds of the discipline are those of the clock itself, shorter by what it gains in them. A test that counts
+/// seconds of the raw counter meets them this well.
+const SECONDS_DIFFER_NS: f64 = 1000.0;
+
+struct Bench {
+    directory: PathBuf,
+    library: PathBuf,
+    own: OwnClock,
+}
+
+/// The program's raw counter and its clock before and after it did something [ns].
+#[derive(Debug)]
+struct Done {
+    before: [i64; 2],
+    after: [i64; 2],
+}
+
+impl Bench {
+    fn set_up(name: &str) -> Option<Bench> {
+        let directory = std::env::temp_dir().join(format!("ffclock-live-{name}-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let library = match interposer::build(&directory) {
+            Ok(library) => library,
+            Err(failure) => {
+                println!("SKIP: {failure}");
+                return None;
+            }
+        };
+        fs::write(directory.join("probe.c"), include_str!("probe.c")).unwrap();
+        let built = Command::new("cc").current_dir(&directory).args(["-o", "probe", "probe.c"]).status().unwrap();
+        assert!(built.success());
+        let own = OwnClock::within(&directory);
+        let spec = OscillatorSpec { skew: Fraction(Rate::from_ppm(SKEW_PPM)), ..OscillatorSpec::silent() };
+        let start = OscillatorStart { host_ns: host_now_ns(), raw_ns: RAW_NS };
+        let sampled = SampledOscillator::sample(Oscillator::new(&spec, 1), start, Span::from_secs(60));
+        sampled.write(&own.oscillator).unwrap();
+        create(&own.clock, RAW_NS, start.host_ns).unwrap();
+        Some(Bench { directory, library, own })
+    }
+
+    fn program(&self, words: &[&str]) -> Vec<String> {
+        [self.directory.join("probe").display().to_string()]
+            .into_iter()
+            .chain(words.iter().map(|w| (*w).to_owned()))
+            .collect()
+    }
+
+    fn numbers(&self, words: &[&str]) -> Vec<i64> {
+        numbers(&self.own.command(&self.library, self.program(words)))
+    }
+
+    fn act(&self, words: &[&str]) -> Done {
+        let numbers = self.numbers(words);
+        Done { before: [numbers[0], numbers[1]], after: [numbers[2], numbers[3]] }
+    }
+
+    /// How far the clock gains on the raw counter between two readings of it [ns].
+    fn gain(&self, from_raw: i64, to_raw: i64) -> i64 {
+        let clock = OutsideClock::open(&self.own.clock).unwrap();
+        clock.shown_at(to_raw).unwrap() - clock.shown_at(from_raw).unwrap() - (to_raw - from_raw)
+    }
+
+    /// The raw counter at the begin of the clock's next second, as `after` has it.
+    fn next_second(&self, done: &Done) -> i64 {
+        done.after[0] + SECOND - done.after[1] % SECOND
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn numbers(command: &[String]) -> Vec<i64> {
+    let output = Command::new(&command[0]).args(&command[1..]).output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
+}
+
+fn host_now_ns() -> i64 {
+    i64::try_from(ffclock_sys::system_utc_now().since_origin().as_nanos()).unwrap()
+}
+
+#[track_caller]
+fn assert_near(found: i64, wanted: f64, within: f64) {
+    assert!((found as f64 - wanted).abs() <= within, "{found} ns in place of {wanted} ns");
+}
+
+#[test]
+fn a_program_has_a_clock_and_a_raw_counter_of_its_own() {
+    let Some(bench) = Bench::set_up("own") else { return };
+    let done = bench.act(&[]);
+    let oscillator = SampledOscillator::read(&bench.own.oscillator).unwrap();
+    let now = oscillator.raw_at(host_now_ns());
+    assert!(done.before[0] >= RAW_NS && done.after[0] <= now && now < done.after[0] + 2 * SECOND, "{done:?} {now}");
+    // The monitor's own error: it sees what the program reads, but for the time between the program's two readings.
+    let clock = OutsideClock::open(&bench.own.clock).unwrap();
+    let seen = done.after[1] - clock.shown_at(done.after[0]).unwrap();
+    assert!((0..200).contains(&seen), "{seen} ns");
+}
+
+#[test]
+fn frequency_and_tick_act_at_once_and_for_good() {
+    let Some(bench) = Bench::set_up("frequency") else { return };
+    let done = bench.act(&["frequency", &(50 << 16).to_string()]);
+    assert_near(bench.gain(done.after[0], done.after[0] + 1000 * SECOND), 50e-6 * 1e12, 2.0);
+    let done = bench.act(&["tick", "10001"]);
+    assert_near(bench.gain(done.after[0], done.after[0] + 1000 * SECOND), 150e-6 * 1e12, 2.0);
+}
+
+#[test]
+fn a_step_moves_the_clock_and_leaves_the_past_as_it_was() {
+    let Some(bench) = Bench::set_up("step") else { return };
+    let done = bench.act(&["step", "-250000000"]);
+    let moved = done.after[1] - done.before[1] - (done.after[0] - done.before[0]);
+    assert_near(moved, -0.25e9, 100_000.0);
+    assert_eq!(bench.gain(RAW_NS, done.before[0]), 0);
+    let set = bench.act(&["set", "1800000000"]);
+    assert_near(set.after[1], 1.8e18, 1e6);
+}
+
+#[test]
+fn an_offset_is_worked_off_as_the_phase_locked_loop_does() {
+    for constant in [0_i32, 3] {
+        let Some(bench) = Bench::set_up("pll") else { return };
+        let offset = 800_000.0;
+        let done = bench.act(&["pll", "800000", &constant.to_string()]);
+        let second = bench.next_second(&done);
+        assert_eq!(bench.gain(done.after[0], second - 1000), 0, "it begins with the next second");
+        let share = 0.5_f64.powi(2 + constant);
+        for seconds in [1, 2, 7, 30] {
+            let wanted = offset * (1.0 - (1.0 - share).powi(seconds));
+            assert_near(bench.gain(second, second + i64::from(seconds) * SECOND), wanted, SECONDS_DIFFER_NS);
+        }
+        assert_near(bench.gain(second, second + 900 * SECOND), offset, SECONDS_DIFFER_NS);
+    }
+}
+
+#[test]
+fn the_loop_changes_the_frequency_by_the_time_since_the_last_offset() {
+    let Some(bench) = Bench::set_up("gain") else { return };
+    let done = bench.act(&["pll", "1000", "0"]);
+    // As if that had been 6 s earlier: `time_reftime`.
+    let reference = done.after[1] / SECOND - 6;
+    let file = fs::OpenOptions::new().write(true).open(&bench.own.clock).unwrap();
+    file.write_all_at(&reference.to_ne_bytes(), 8 * 8).unwrap();
+    let done = bench.act(&["pll", "400000", "0"]);
+    let seconds = (done.after[1] / SECOND - reference) as f64;
+    // offset * seconds >> 2 * (SHIFT_PLL + 2 + constant), in ns a second.
+    let frequency = 400_000.0 * seconds / 256.0;
+    let late = bench.next_second(&done) + 500 * SECOND;
+    assert_near(bench.gain(late, late + 100 * SECOND), frequency * 100.0, 2.0);
+}
+
+#[test]
+fn adjtime_slews_by_500_ppm() {
+    let Some(bench) = Bench::set_up("adjtime") else { return };
+    let done = bench.act(&["adjtime", "1300"]);
+    let second = bench.next_second(&done);
+    for (seconds, wanted) in [(1, 500_000.0), (2, 1_000_000.0), (3, 1_300_000.0), (9, 1_300_000.0)] {
+        assert_near(bench.gain(second, second + seconds * SECOND), wanted, SECONDS_DIFFER_NS);
+    }
+}
+
+#[test]
+fn stamps_of_packets_are_of_the_programs_clock() {
+    let Some(bench) = Bench::set_up("stamp") else { return };
+    bench.act(&["step", "3000000000"]);
+    let [before, stamp, after] = bench.numbers(&["stamp"])[..] else { panic!("three numbers are printed") };
+    assert!(before <= stamp && stamp <= after && before > host_now_ns() + SECOND, "{before} {stamp} {after}");
+}
+
+#[test]
+fn the_clock_of_the_host_is_untouched() {
+    let Some(bench) = Bench::set_up("host") else { return };
+    let host = bench.program(&["host"]);
+    let before = numbers(&host);
+    for words in
+        [["frequency", "6553600"], ["tick", "10100"], ["step", "5000000000"], ["pll", "1000000"], ["set", "1800000000"]]
+    {
+        bench.act(&words);
+    }
+    assert_eq!(numbers(&host), before);
+    assert_ne!(bench.numbers(&["host"]), before, "the program's own clock was changed");
+    assert!(host_now_ns() < 1_800_000_000 * SECOND || host_now_ns() > 1_800_000_600 * SECOND);
+}
+
+#[test]
+fn a_program_without_its_files_does_not_run() {
+    let Some(bench) = Bench::set_up("missing") else { return };
+    fs::remove_file(&bench.own.clock).unwrap();
+    let command = bench.own.command(&bench.library, bench.program(&["host"]));
+    let output = Command::new(&command[0]).args(&command[1..]).output().unwrap();
+    assert_eq!(output.status.code(), Some(126));
+}

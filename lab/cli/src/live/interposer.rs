@@ -1,0 +1,50 @@
+//! The library that gives a program a clock of its own, made with the C compiler of this machine.
+
+use crate::failure::Failure;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SOURCE: &str = include_str!("interposer.c");
+
+/// Compiles the library into a directory.
+pub(super) fn build(directory: &Path) -> Result<PathBuf, Failure> {
+    let source = directory.join("interposer.c");
+    let library = directory.join("interposer.so");
+    fs::write(&source, SOURCE).map_err(|error| format!("{}: {error}", source.display()))?;
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut command = Command::new(&compiler);
+    command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source).args(["-lm", "-ldl"]);
+    let done = command.output().map_err(|error| format!("no C compiler ({}): {error}", compiler.display()))?;
+    if done.status.success() {
+        return Ok(library);
+    }
+    Err(format!("the interposer does not compile: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
+}
+
+/// Where one program's clock lies.
+#[derive(Clone, Debug)]
+pub(super) struct OwnClock {
+    /// Its system clock; see `clock_file.rs`.
+    pub(super) clock: PathBuf,
+    /// Its raw counter; see `oscillator_file.rs`.
+    pub(super) oscillator: PathBuf,
+}
+
+impl OwnClock {
+    /// The names of the files in a program's directory.
+    pub(super) fn within(directory: &Path) -> Self {
+        OwnClock { clock: directory.join("clock"), oscillator: directory.join("oscillator") }
+    }
+
+    /// The command that runs `command` with this clock.
+    pub(super) fn command(&self, library: &Path, command: Vec<String>) -> Vec<String> {
+        let words = [
+            "env".to_owned(),
+            format!("LD_PRELOAD={}", library.display()),
+            format!("FFCLOCK_LIVE_CLOCK={}", self.clock.display()),
+            format!("FFCLOCK_LIVE_OSCILLATOR={}", self.oscillator.display()),
+        ];
+        words.into_iter().chain(command).collect()
+    }
+}

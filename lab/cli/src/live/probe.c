@@ -1,0 +1,82 @@
+/* For the test of the interposer: does to its clock what the arguments say, and prints its raw counter and its clock
+ * [ns] right before and right after. `host` prints the state of the discipline instead. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t read_clock(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* Of many readings of both, the pair that was read in the shortest time. */
+static void print_pair(void) {
+    int64_t narrowest = INT64_MAX, raw = 0, shown = 0;
+    for (int i = 0; i < 1000; i++) {
+        int64_t before = read_clock(CLOCK_MONOTONIC_RAW), between = read_clock(CLOCK_REALTIME);
+        int64_t width = read_clock(CLOCK_MONOTONIC_RAW) - before;
+        if (width < narrowest) narrowest = width, raw = before, shown = between;
+    }
+    printf("%lld %lld\n", (long long)raw, (long long)shown);
+}
+
+/* Prints the stamp of a packet on loopback between two readings of the clock. */
+static int stamp(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof to;
+    int one = 1, fd = socket(AF_INET, SOCK_DGRAM, 0);
+    if (bind(fd, (void *)&to, size) || getsockname(fd, (void *)&to, &size)) return 1;
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
+    printf("%lld\n", (long long)read_clock(CLOCK_REALTIME));
+    sendto(fd, "x", 1, 0, (void *)&to, size);
+    char data[8], control[256];
+    struct iovec place = {data, sizeof data};
+    struct msghdr message = {.msg_iov = &place, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    if (recvmsg(fd, &message, 0) != 1) return 1;
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    if (!c) return 1;
+    struct timespec at;
+    memcpy(&at, CMSG_DATA(c), sizeof at);
+    printf("%lld\n%lld\n", at.tv_sec * 1000000000LL + at.tv_nsec, (long long)read_clock(CLOCK_REALTIME));
+    return 0;
+}
+
+int main(int count, char **words) {
+    const char *what = count > 1 ? words[1] : "";
+    long value = count > 2 ? atol(words[2]) : 0;
+    struct timex x = {.modes = 0};
+    if (!strcmp(what, "host")) {
+        int state = adjtimex(&x);
+        printf("%d %ld %ld %ld %d %ld\n", state, x.offset, x.freq, x.tick, x.status, x.constant);
+        return 0;
+    }
+    if (!strcmp(what, "stamp")) return stamp();
+    long seconds = value / 1000000000 - (value % 1000000000 < 0);
+    if (!strcmp(what, "frequency")) x = (struct timex){.modes = ADJ_FREQUENCY, .freq = value};
+    if (!strcmp(what, "tick")) x = (struct timex){.modes = ADJ_TICK, .tick = value};
+    if (!strcmp(what, "step")) {
+        x = (struct timex){.modes = ADJ_SETOFFSET | ADJ_NANO};
+        x.time.tv_sec = seconds, x.time.tv_usec = value - seconds * 1000000000;
+    }
+    if (!strcmp(what, "pll")) {
+        x = (struct timex){.modes = ADJ_STATUS | ADJ_NANO | ADJ_TIMECONST | ADJ_OFFSET, .status = STA_PLL, .offset = value};
+        x.constant = count > 3 ? atol(words[3]) : 0;
+    }
+    print_pair();
+    int failed = x.modes && adjtimex(&x) < 0;
+    struct timeval wanted = {.tv_sec = 0, .tv_usec = value};
+    if (!strcmp(what, "adjtime")) failed = adjtime(&wanted, NULL) < 0;
+    struct timespec set = {.tv_sec = value};
+    if (!strcmp(what, "set")) failed = clock_settime(CLOCK_REALTIME, &set) < 0;
+    print_pair();
+    return failed;
+}

@@ -1,0 +1,280 @@
+//! Messages in the order of their perception to events of a run.
+
+use super::{MessageError, MessageLine, SENDERS_MAX};
+use crate::record::{
+    ClockSample, Event, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunHost, SwitchEvent,
+    SwitchRule, WayIn,
+};
+use ffclock_units::{Counter, Period, Rate};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Times farther from the first do not fit a log: 50 days.
+const SPAN_NS_MAX: u64 = 50 * 86_400 * 1_000_000_000;
+
+/// Whose messages are taken, and how far they may reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageOptions {
+    /// The one whose messages are taken.
+    pub receiver: String,
+    /// Those it hears.
+    pub senders: Vec<String>,
+    /// The number of senders that need not be heard: the receiver goes on without them.
+    pub tolerated: u32,
+    /// Messages that take longer are passed over, in nanoseconds.
+    pub longest_ns: u64,
+    /// As many rounds are remembered, to which further messages may belong.
+    pub rounds_open: usize,
+}
+
+/// Messages that are left out, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PassedOver {
+    /// Lines that are no messages.
+    pub malformed: u64,
+    /// To other receivers.
+    pub elsewhere: u64,
+    /// From senders that were not named.
+    pub strangers: u64,
+    /// Sent and never perceived.
+    pub lost: u64,
+    /// From a sender that had been heard with this id.
+    pub repeated: u64,
+    /// Perceived earlier than the line before.
+    pub out_of_order: u64,
+    /// They took longer than messages may.
+    pub too_long: u64,
+    /// More than 50 days from the first one.
+    pub remote: u64,
+}
+
+impl PassedOver {
+    /// Those without which the figures may be wrong: what was not meant for this receiver, and what got lost, are not
+    /// among them.
+    pub const fn damage(&self) -> u64 {
+        let PassedOver { malformed, strangers, repeated, out_of_order, too_long, remote, .. } = *self;
+        malformed + strangers + repeated + out_of_order + too_long + remote
+    }
+}
+
+/// Nearly all ids are numbers, which take no memory of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum RoundId {
+    Number(u64),
+    Word(Box<str>),
+}
+
+impl RoundId {
+    fn of(text: &str) -> Self {
+        // "07" is another word than "7".
+        let number =
+            text.parse().ok().filter(|_| text == "0" || text.starts_with(|first| ('1'..='9').contains(&first)));
+        number.map_or_else(|| RoundId::Word(text.into()), RoundId::Number)
+    }
+}
+
+/// A round to which messages may still come.
+#[derive(Debug)]
+struct OpenRound {
+    number: u64,
+    heard: usize,
+    /// A bit for each sender of the first 64; the rest are below.
+    who: u64,
+    others: Vec<u32>,
+}
+
+impl OpenRound {
+    /// Whether this is the sender's first message of the round.
+    fn hear(&mut self, sender: u32) -> bool {
+        let is_new = match 1_u64.checked_shl(sender - 1) {
+            Some(bit) => {
+                let is_new = self.who & bit == 0;
+                self.who |= bit;
+                is_new
+            }
+            None if self.others.contains(&sender) => false,
+            None => {
+                self.others.push(sender);
+                true
+            }
+        };
+        self.heard += usize::from(is_new);
+        is_new
+    }
+}
+
+/// Makes events of messages.
+#[derive(Debug)]
+pub struct MessageRounds {
+    options: MessageOptions,
+    senders: HashMap<String, u32>,
+    quorum: usize,
+    rounds: HashMap<RoundId, OpenRound>,
+    order: VecDeque<RoundId>,
+    /// The number of the latest round that has begun.
+    begun: u64,
+    /// The round in which the receiver is.
+    current: u64,
+    origin_ns: Option<i64>,
+    newest_ns: i64,
+    taken: u64,
+    passed_over: PassedOver,
+}
+
+impl MessageRounds {
+    /// Before the first message.
+    ///
+    /// # Errors
+    /// [`MessageError::Senders`] and [`MessageError::Tolerated`].
+    pub fn new(options: MessageOptions) -> Result<Self, MessageError> {
+        let senders: HashMap<String, u32> = options.senders.iter().cloned().zip(1..).collect();
+        let count = options.senders.len();
+        if senders.is_empty() || count > SENDERS_MAX || senders.len() != count {
+            return Err(MessageError::Senders(senders.len()));
+        }
+        let Some(quorum) = count.checked_sub(options.tolerated as usize).filter(|&quorum| quorum > 0) else {
+            return Err(MessageError::Tolerated { tolerated: options.tolerated, senders: count });
+        };
+        Ok(MessageRounds {
+            options,
+            senders,
+            quorum,
+            rounds: HashMap::new(),
+            order: VecDeque::new(),
+            begun: 0,
+            current: 1,
+            origin_ns: None,
+            newest_ns: i64::MIN,
+            taken: 0,
+            passed_over: PassedOver::default(),
+        })
+    }
+
+    /// The run, of one host.
+    pub fn run(&self) -> RunDescription {
+        let MessageOptions { receiver, senders, tolerated, longest_ns, .. } = &self.options;
+        let processes = senders.len() as u32 + 1;
+        let names =
+            senders.iter().zip(1..).map(|(name, process): (_, u32)| (format!("process {process}"), name.clone()));
+        let settings = names.chain([("receiver".to_owned(), receiver.clone())]);
+        RunDescription {
+            origin: LogOrigin::Imported,
+            form: RecordedForm::Unknown,
+            processes,
+            // The receiver itself sends none of the n - f messages.
+            tolerated: tolerated + 1,
+            delay_ps: 0,
+            delay_min_ps: 0,
+            disorder_ps: longest_ns.saturating_mul(1000).min(i64::MAX as u64),
+            hosts: vec![RunHost { name: "messages".to_owned(), counter: "messages".to_owned() }],
+            host_of: vec![HostId(0); processes as usize],
+            faults: vec![],
+            settings: settings.collect::<BTreeMap<_, _>>(),
+            unrecorded: 0,
+        }
+    }
+
+    /// The clock of all: the times of the list count from its first perception.
+    ///
+    /// # Panics
+    /// Never: a nanosecond is a period.
+    pub fn clock() -> ClockSample {
+        let period = Period::from_seconds(1e-9).expect("a nanosecond is a period");
+        let (host, counter, drift_bound) = (HostId(0), Counter::from_raw(0), Rate::from_ppm(0.0));
+        ClockSample { host, counter, time_ps: 0, bound_ps: 0, period, drift_bound }
+    }
+
+    /// Messages that became events.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Rounds that have begun.
+    pub fn rounds(&self) -> u64 {
+        self.begun
+    }
+
+    /// Messages that were left out.
+    pub fn passed_over(&self) -> PassedOver {
+        self.passed_over
+    }
+
+    /// Takes the next message, and hands over its events.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub fn take<E>(
+        &mut self,
+        message: &MessageLine<'_>,
+        take: &mut dyn FnMut(&Event) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some((sender, sent_ns, perceived_ns)) = self.usable(message) else { return Ok(()) };
+        let Some((round, heard)) = self.hear(message.id, sender) else {
+            self.passed_over.repeated += 1;
+            return Ok(());
+        };
+        self.newest_ns = perceived_ns;
+        self.taken += 1;
+        let counter = |at_ns: i64| Counter::from_raw(at_ns as u64);
+        let (sender, at) = (ProcessId(sender), counter(perceived_ns));
+        take(&Event::Broadcast { process: sender, round: Round(round), at: counter(sent_ns) })?;
+        let (process, way_in) = (ProcessId(0), WayIn::default());
+        take(&Event::Perception { process, sender, round: Round(round), at, way_in })?;
+        if heard < self.quorum || round < self.current {
+            return Ok(());
+        }
+        let switch = |from, to, rule| {
+            Event::Switch(SwitchEvent { process, from: Round(from), to: Round(to), at, decided: at, rule })
+        };
+        if round > self.current {
+            take(&switch(self.current, round, SwitchRule::CatchUp))?;
+        }
+        self.current = round + 1;
+        take(&switch(round, round + 1, SwitchRule::Advance))
+    }
+
+    /// The sender, and the times since the origin; or the reason is counted.
+    fn usable(&mut self, message: &MessageLine<'_>) -> Option<(u32, i64, i64)> {
+        let mut count = |reason: fn(&mut PassedOver) -> &mut u64| {
+            *reason(&mut self.passed_over) += 1;
+            None
+        };
+        if message.receiver != self.options.receiver {
+            return count(|over| &mut over.elsewhere);
+        }
+        let Some(&sender) = self.senders.get(message.sender) else { return count(|over| &mut over.strangers) };
+        let Some(perceived_ns) = message.perceived_ns else { return count(|over| &mut over.lost) };
+        let origin_ns = *self.origin_ns.get_or_insert(perceived_ns);
+        let is_remote = |at_ns: i64| at_ns.abs_diff(origin_ns) > SPAN_NS_MAX;
+        if is_remote(perceived_ns) || is_remote(message.sent_ns) {
+            return count(|over| &mut over.remote);
+        }
+        let (sent_ns, perceived_ns) = (message.sent_ns - origin_ns, perceived_ns - origin_ns);
+        if perceived_ns < self.newest_ns {
+            return count(|over| &mut over.out_of_order);
+        }
+        if perceived_ns.abs_diff(sent_ns) > self.options.longest_ns {
+            return count(|over| &mut over.too_long);
+        }
+        Some((sender, sent_ns, perceived_ns))
+    }
+
+    /// The round of an id, and how many senders have been heard in it now. `None` if this one had been.
+    fn hear(&mut self, id: &str, sender: u32) -> Option<(u64, usize)> {
+        let id = RoundId::of(id);
+        if let Some(round) = self.rounds.get_mut(&id) {
+            return round.hear(sender).then_some((round.number, round.heard));
+        }
+        self.begun += 1;
+        let mut round = OpenRound { number: self.begun, heard: 0, who: 0, others: vec![] };
+        round.hear(sender);
+        self.order.push_back(id.clone());
+        self.rounds.insert(id, round);
+        if self.order.len() > self.options.rounds_open
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.rounds.remove(&oldest);
+        }
+        Some((self.begun, 1))
+    }
+}

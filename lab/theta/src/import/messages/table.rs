@@ -1,0 +1,207 @@
+//! A whole list of messages in memory, and the log that is made of it.
+
+use super::{MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, PassedOver, TimeUnit};
+use crate::log::LogWriter;
+use ffclock_parquet_input::{guarded, open};
+use parquet::file::reader::FileReader;
+use parquet::record::Field;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// A message whose words are numbers of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct TableRow {
+    perceived_ns: i64,
+    /// Where the messages were perceived at the same time, their order in the list decides.
+    number: usize,
+    sent_ns: i64,
+    words: [u32; 3],
+}
+
+/// All messages of a list that were perceived, in the order of their perception.
+#[derive(Debug, Default)]
+pub struct MessageTable {
+    words: Vec<String>,
+    numbers: HashMap<String, u32>,
+    rows: Vec<TableRow>,
+    lost: u64,
+    malformed: u64,
+}
+
+impl MessageTable {
+    /// Reads text.
+    ///
+    /// # Errors
+    /// [`MessageError`] for what has no header or cannot be read.
+    pub fn from_text(mut input: impl Read, unit: TimeUnit) -> Result<Self, MessageError> {
+        let (mut table, mut lines) = (MessageTable::default(), MessageLines::new(unit));
+        let mut bytes = vec![0; 1 << 16];
+        loop {
+            let read = match input.read(&mut bytes) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            lines.push(&bytes[..read], &mut |message| table.add(message))?;
+        }
+        lines.finish(&mut |message| table.add(message))?;
+        table.malformed = lines.malformed;
+        table.rows.sort_unstable();
+        Ok(table)
+    }
+
+    /// Reads a Parquet file with the same columns.
+    ///
+    /// # Errors
+    /// As [`MessageTable::from_text`].
+    pub fn from_parquet(file: File, unit: TimeUnit) -> Result<Self, MessageError> {
+        let bytes = file.metadata()?.len();
+        let file = open(file, bytes)?;
+        let mut table = MessageTable::default();
+        let names = ["sender", "receiver", "id", "sent", "perceived"];
+        let schema = file.metadata().file_metadata().schema_descr();
+        let place = |name: &'static str| {
+            let place = schema.columns().iter().position(|column| column.path().string() == name);
+            place.ok_or(MessageError::Header(name))
+        };
+        names.into_iter().try_for_each(|name| place(name).map(drop))?;
+        let mut rows = guarded(|| file.get_row_iter(None))?;
+        while let Some(row) = guarded(|| rows.next().transpose())? {
+            let mut fields: [String; 5] = Default::default();
+            for (name, field) in row.get_column_iter() {
+                if let Some(place) = names.iter().position(|known| known == name) {
+                    fields[place] = text_of(field);
+                }
+            }
+            table.add_fields(&fields, unit)?;
+        }
+        table.rows.sort_unstable();
+        Ok(table)
+    }
+
+    fn add_fields(&mut self, fields: &[String; 5], unit: TimeUnit) -> Result<(), MessageError> {
+        let [sender, receiver, id, sent, perceived] = fields;
+        let perceived_ns = unit.parse_ns(perceived);
+        let is_whole = ![sender, receiver, id].iter().any(|word| word.is_empty());
+        match unit.parse_ns(sent).filter(|_| is_whole && (perceived_ns.is_some() || perceived.is_empty())) {
+            Some(sent_ns) => self.add(&MessageLine { sender, receiver, id, sent_ns, perceived_ns }),
+            None => {
+                self.malformed += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn add(&mut self, message: &MessageLine<'_>) -> Result<(), MessageError> {
+        let &MessageLine { sender, receiver, id, sent_ns, perceived_ns } = message;
+        let Some(perceived_ns) = perceived_ns else {
+            self.lost += 1;
+            return Ok(());
+        };
+        let words = [sender, receiver, id].map(|word| self.number(word));
+        self.rows.push(TableRow { perceived_ns, number: self.rows.len(), sent_ns, words });
+        Ok(())
+    }
+
+    fn number(&mut self, word: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(word) {
+            return number;
+        }
+        let number = self.words.len() as u32;
+        self.words.push(word.to_owned());
+        self.numbers.insert(word.to_owned(), number);
+        number
+    }
+
+    fn word(&self, number: u32) -> &str {
+        &self.words[number as usize]
+    }
+
+    /// The only receiver.
+    ///
+    /// # Errors
+    /// [`MessageError::Receivers`] for several, [`MessageError::Nothing`] for none.
+    pub fn receiver(&self) -> Result<String, MessageError> {
+        let mut found = self.distinct(|row| Some(row.words[1]));
+        match found.len() {
+            0 => Err(MessageError::Nothing("any receiver".to_owned())),
+            1 => Ok(found.remove(0)),
+            count => Err(MessageError::Receivers { count, example: found.remove(0) }),
+        }
+    }
+
+    /// Those whom a receiver hears, in the order in which it first does.
+    pub fn senders(&self, receiver: &str) -> Vec<String> {
+        let Some(&receiver) = self.numbers.get(receiver) else { return vec![] };
+        self.distinct(|row| (row.words[1] == receiver).then_some(row.words[0]))
+    }
+
+    /// Sender and time of perception, in nanoseconds, of the messages to a receiver, in the order of perception.
+    pub(crate) fn perceived_by(&self, receiver: &str) -> impl Iterator<Item = (u32, i64)> + '_ {
+        let receiver = self.numbers.get(receiver).copied();
+        let to_it = self.rows.iter().filter(move |row| Some(row.words[1]) == receiver);
+        to_it.map(|row| (row.words[0], row.perceived_ns))
+    }
+
+    fn distinct(&self, word: impl Fn(&TableRow) -> Option<u32>) -> Vec<String> {
+        let (mut seen, mut found) = (vec![false; self.words.len()], vec![]);
+        for number in self.rows.iter().filter_map(word) {
+            if !std::mem::replace(&mut seen[number as usize], true) {
+                found.push(self.word(number).to_owned());
+            }
+        }
+        found
+    }
+
+    /// The longest message to a receiver, in nanoseconds.
+    fn longest_ns(&self, receiver: &str) -> u64 {
+        let Some(&receiver) = self.numbers.get(receiver) else { return 0 };
+        let to_it = self.rows.iter().filter(|row| row.words[1] == receiver);
+        to_it.map(|row| row.perceived_ns.abs_diff(row.sent_ns)).max().unwrap_or(0)
+    }
+}
+
+/// A value of a column as the text of a line has it.
+fn text_of(field: &Field) -> String {
+    match field {
+        Field::Null => String::new(),
+        Field::Str(text) => text.clone(),
+        Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into_owned(),
+        Field::TimestampMillis(at) | Field::TimestampMicros(at) => at.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Makes a log in `directory` of the messages to a receiver. The longest of them sets `longest_ns`, and all rounds are
+/// remembered.
+///
+/// # Errors
+/// [`MessageError`].
+pub fn import_messages(
+    table: &MessageTable,
+    options: MessageOptions,
+    directory: &Path,
+) -> Result<(MessageRounds, PassedOver), MessageError> {
+    let longest_ns = table.longest_ns(&options.receiver).min(50 * 86_400 * 1_000_000_000);
+    let receiver = options.receiver.clone();
+    let mut rounds = MessageRounds::new(MessageOptions { longest_ns, rounds_open: usize::MAX, ..options })?;
+    if !table.rows.iter().any(|row| table.word(row.words[1]) == receiver) {
+        return Err(MessageError::Nothing(receiver));
+    }
+    let mut writer = LogWriter::create(directory, &rounds.run())?;
+    writer.clock(MessageRounds::clock());
+    for row in &table.rows {
+        let [sender, receiver, id] = row.words.map(|word| table.word(word));
+        let (sent_ns, perceived_ns) = (row.sent_ns, Some(row.perceived_ns));
+        rounds.take(&MessageLine { sender, receiver, id, sent_ns, perceived_ns }, &mut |event| writer.event(event))?;
+    }
+    let mut passed_over = rounds.passed_over();
+    passed_over.lost += table.lost;
+    passed_over.malformed += table.malformed;
+    writer.run_mut().unrecorded = passed_over.damage();
+    writer.finish()?;
+    Ok((rounds, passed_over))
+}

@@ -1,0 +1,166 @@
+//! A watch against the analysis of the same messages, imported.
+
+mod common;
+
+use common::Scratch;
+use common::generator::Random;
+use ffclock_theta::analysis::{Options, RecentFigures, TimeRange, analyse};
+use ffclock_theta::import::{MessageError, MessageOptions, MessageTable, TimeUnit, import_messages};
+use ffclock_theta::log::LogReader;
+use ffclock_theta::watch::{MessageWatch, WatchEnd};
+
+const HEADER: &str = "sender,receiver,id,sent,perceived\n";
+
+fn options(senders: u32, tolerated: u32) -> MessageOptions {
+    let senders = (1..=senders).map(|sender| format!("s{sender}")).collect::<Vec<_>>();
+    let rounds_open = MessageWatch::rounds_open(senders.len());
+    MessageOptions { receiver: "r".to_owned(), senders, tolerated, longest_ns: 30_000_000_000, rounds_open }
+}
+
+/// Rounds of a random length, times in milliseconds so that many are equal. Some messages are missing or very slow.
+fn lines(random: &mut Random, senders: u32, rounds: u64) -> Vec<String> {
+    let (mut lines, mut begun) = (vec![], 0);
+    for round in 0..rounds {
+        begun += random.below(400);
+        for sender in 1..=senders {
+            let slow = if random.one_in(40) { random.below(20_000) } else { 0 };
+            let (sent, took) = (begun + random.below(5), 1 + random.below(8) + slow);
+            if !random.one_in(30) {
+                lines.push((sent + took, format!("s{sender},r,{},{sent},{}\n", round + 5, sent + took)));
+            }
+        }
+    }
+    lines.sort_by_key(|(perceived, _)| *perceived);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+fn watched(lines: &[String], options: MessageOptions, at_once: usize) -> WatchEnd {
+    let mut watch = MessageWatch::new(options, TimeUnit::Milliseconds).expect("senders");
+    let text = HEADER.to_owned() + &lines.concat();
+    for (number, bytes) in text.as_bytes().chunks(at_once).enumerate() {
+        watch.take(bytes).expect("a list");
+        // Asking changes nothing.
+        if number % 7 == 0 {
+            watch.figures().expect("a list");
+        }
+    }
+    watch.finish().expect("a list")
+}
+
+fn imported(lines: &[String], options: MessageOptions, scratch: &Scratch) -> LogReader {
+    let text = HEADER.to_owned() + &lines.concat();
+    let table = MessageTable::from_text(text.as_bytes(), TimeUnit::Milliseconds).expect("a list");
+    let place = scratch.path().join("log");
+    let (_, passed_over) = import_messages(&table, options, &place).expect("a list");
+    assert_eq!(passed_over.damage(), 0, "{passed_over:?}");
+    LogReader::open(&place).expect("just written")
+}
+
+/// The figures of the run and of its last minute are those of the batch, bit by bit.
+#[test]
+fn a_watch_equals_the_analysis_of_the_imported_list() {
+    let mut random = Random(20);
+    let mut reached = 0;
+    for number in 0..60 {
+        let (senders, tolerated) = [(3, 1), (4, 0), (1, 0), (5, 2)][number % 4];
+        let rounds = 20 + random.below(1500);
+        let lines = lines(&mut random, senders, rounds);
+        let end = watched(&lines, options(senders, tolerated), 1 + random.below(5000) as usize);
+        let scratch = Scratch::new("watch");
+        let log = imported(&lines, options(senders, tolerated), &scratch);
+        let whole = analyse(&log, Options::default(), &mut ()).expect("just written");
+        assert_eq!(end.tally, whole, "list {number}");
+
+        let recent = end.figures.minute.expect("there are messages");
+        let RecentFigures { after_ps, until_ps, .. } = recent;
+        let range = TimeRange { after_ps, until_ps };
+        let minute = analyse(&log, Options { range, ..Options::default() }, &mut ()).expect("just written");
+        let expected = RecentFigures {
+            after_ps,
+            until_ps,
+            messages: minute.counts.messages,
+            switches: minute.first.times,
+            omega: minute.first.omega,
+            delay_max_ps: minute.delay_max_ps,
+            relevant_min_ps: minute.first.relevant_min_ps,
+            relevant_max_ps: minute.first.relevant_max_ps,
+        };
+        assert_eq!(recent, expected, "list {number}");
+        reached += u32::from(recent.omega != whole.first.omega);
+    }
+    assert!(reached >= 10, "in {reached} of 60 lists the last minute differs from the run");
+}
+
+/// A list that leaves its order, and much else: nothing is silent, and nothing moves what the rest shows.
+#[test]
+fn what_cannot_be_used_is_counted_by_reason() {
+    let good = lines(&mut Random(3), 3, 400);
+    let clean = watched(&good, options(3, 1), 1 << 16);
+    let mut bad = good.clone();
+    let bits = [
+        "s1,elsewhere,9,1,2\n",
+        "stranger,r,9,1,2\n",
+        "s1,r,9,1,\n",
+        "s1,r,2000000,1,99999999999\n",
+        "no message\n",
+        "s1,r,7,x,9\n",
+        "s1,r,8,0,1\n",
+    ];
+    for (place, line) in bits.iter().enumerate() {
+        bad.insert(100 + 10 * place, (*line).to_owned());
+    }
+    let end = watched(&bad, options(3, 1), 1 << 16);
+    let over = end.figures.passed_over;
+    let counts = [over.elsewhere, over.strangers, over.lost, over.remote, over.malformed, over.out_of_order];
+    assert_eq!(counts, [1, 1, 1, 1, 2, 1], "{over:?}");
+    assert_eq!((over.damage(), end.run.unrecorded), (5, 5));
+    assert_eq!(end.tally, clean.tally);
+}
+
+#[test]
+fn a_clock_that_steps_back_is_said() {
+    let mut stepped = lines(&mut Random(4), 3, 400);
+    for line in &mut stepped[600..] {
+        let mut fields: Vec<String> = line.trim_end().split(',').map(str::to_owned).collect();
+        for field in &mut fields[3..] {
+            *field = (field.parse::<i64>().expect("a time") - 3_600_000).to_string();
+        }
+        *line = fields.join(",") + "\n";
+    }
+    let end = watched(&stepped, options(3, 1), 1 << 16);
+    assert_eq!(end.figures.passed_over.out_of_order, stepped.len() as u64 - 600);
+}
+
+#[test]
+fn senders_are_bounded() {
+    let of = |senders, tolerated| MessageWatch::new(options(senders, tolerated), TimeUnit::Seconds).err();
+    assert!(matches!(of(0, 0), Some(MessageError::Senders(0))));
+    assert!(matches!(of(1_000_000, 0), Some(MessageError::Senders(1_000_000))));
+    assert!(matches!(of(3, 3), Some(MessageError::Tolerated { tolerated: 3, senders: 3 })));
+    assert!(of(1000, 10).is_none());
+}
+
+/// A list with bytes changed, doubled and left out at random: counted or refused, never a panic.
+#[test]
+fn no_list_is_too_bad() {
+    let mut random = Random(5);
+    let mut whole = 0;
+    for _ in 0..300 {
+        let mut text = (HEADER.to_owned() + &lines(&mut random, 3, 30).concat()).into_bytes();
+        for _ in 0..1 + random.below(30) {
+            let place = random.below(text.len() as u64) as usize;
+            match random.below(3) {
+                0 => text[place] = random.below(256) as u8,
+                1 => text.insert(place, b"0123456789,.-\n;"[random.below(15) as usize]),
+                _ => drop(text.remove(place)),
+            }
+        }
+        let mut watch = MessageWatch::new(options(3, 1), TimeUnit::Seconds).expect("senders");
+        if watch.take(&text).is_ok() {
+            let end = watch.finish().expect("a header");
+            whole += u32::from(end.tally.counts.messages > 0);
+        }
+        let _ = MessageTable::from_text(text.as_slice(), TimeUnit::Nanoseconds);
+    }
+    assert!(whole > 100, "{whole} of 300 lists are of use");
+}
