@@ -209,9 +209,12 @@ impl Grandmaster {
 
     /// The time for the next call of [`handle_timeout`](Grandmaster::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Moment<Mono>> {
-        let is_group = self.is_serving() && self.config.group == GroupService::Multicast;
+        let is_group = self.config.group == GroupService::Multicast;
         let rows = is_group.then(|| self.announce.due.min(self.sync.due));
-        [rows, self.masters.deadline(), self.clients.deadline()].into_iter().flatten().min()
+        let messages = [rows, self.clients.due()].into_iter().flatten().min();
+        // While another master is better, what is due stays due, and only time can end it.
+        let messages = messages.filter(|_| self.is_serving());
+        [messages, self.masters.deadline(), self.clients.expiry()].into_iter().flatten().min()
     }
 
     /// Whether it states its time: it has one, and no better master speaks.

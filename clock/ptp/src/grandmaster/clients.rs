@@ -87,13 +87,15 @@ impl Clients {
         Some(present)
     }
 
-    /// When a message is due or a grant ends.
-    pub(super) fn deadline(&self) -> Option<Moment<Mono>> {
-        let next = |grant: &ClientGrant| match grant.service {
-            UnicastService::DelayResp => grant.until,
-            UnicastService::Announce | UnicastService::Sync => grant.due.min(grant.until),
-        };
-        self.grants.iter().map(next).min()
+    /// When a message is due.
+    pub(super) fn due(&self) -> Option<Moment<Mono>> {
+        let timed = self.grants.iter().filter(|grant| grant.service != UnicastService::DelayResp);
+        timed.map(|grant| grant.due).min()
+    }
+
+    /// When a grant ends.
+    pub(super) fn expiry(&self) -> Option<Moment<Mono>> {
+        self.grants.iter().map(|grant| grant.until).min()
     }
 
     pub(super) fn len(&self) -> usize {

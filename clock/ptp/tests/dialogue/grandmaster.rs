@@ -143,6 +143,27 @@ fn it_yields_to_a_better_master() {
     assert!(hear(&mut grandmaster, start() + Span::from_secs(7), 1).is_empty(), "heard once");
 }
 
+/// A client has a grant of Sync messages when a better master comes: they wait, and so does the caller's loop.
+#[test]
+fn what_is_due_waits_for_a_better_master_to_go() {
+    let mut grandmaster = serving();
+    let ask = signal(own(), &[0, 4, 0, 6, 0x00, 0, 0, 0, 0, 60]);
+    grandmaster.handle_message(&ask, (tai(start()), FROM), start());
+    sent(&mut grandmaster);
+    let announced = Announcement { priority_1: 1, ..announcement(port(9)) };
+    let better = PtpMessage { log_interval: 1, ..message(port(9), 1, PtpBody::Announce(announced)) };
+    for _ in 0..2 {
+        grandmaster.handle_message(better.encode().as_slice(), (tai(start()), FROM), start());
+    }
+    grandmaster.handle_timeout(start());
+    let gone = start() + Span::from_secs(6);
+    assert_eq!((sent(&mut grandmaster).len(), grandmaster.grants(), grandmaster.poll_timeout()), (0, 1, Some(gone)));
+    grandmaster.handle_timeout(gone);
+    let audiences: Vec<_> = sent(&mut grandmaster).into_iter().map(|(_, transmit)| transmit.audience).collect();
+    assert_eq!(audiences, [Audience::Everyone, Audience::Everyone, Audience::One(FROM)]);
+    assert!(grandmaster.poll_timeout() > Some(gone));
+}
+
 /// Requests for what cannot be: too often, for no time, of messages that are not negotiated; and by more clients than
 /// there are places.
 #[test]
