@@ -14,7 +14,7 @@ pub use ensemble::{Ensemble, EnsembleMember, MOST_SERVERS};
 pub use learned::Learned;
 
 use crate::{Outcome, RateMemory, Summary};
-use ffclock_units::{Counter, Estimate, Exchange, Moment, Span, Tai};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Span, Tai};
 
 /// An algorithm that turns exchanges into an estimate.
 pub trait Estimator {
@@ -64,6 +64,12 @@ pub struct ProvenInterval {
 }
 
 impl ProvenInterval {
+    /// All times within `bound` of `time`.
+    pub fn around(time: Moment<Tai>, bound: Bound) -> Self {
+        let reach = bound.as_span();
+        ProvenInterval { earliest: time - reach, latest: time + reach }
+    }
+
     /// Whether it can be this time.
     pub fn contains(&self, time: Moment<Tai>) -> bool {
         self.earliest <= time && time <= self.latest

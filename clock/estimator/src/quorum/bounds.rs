@@ -23,7 +23,9 @@ pub struct VotedBounds {
 impl VoteResult {
     /// The bounds of `clock`, that of a believed server, at the counter reading that `voters` voted about.
     ///
-    /// `believed` is never wider than the clock's own bound, at any later reading. A single voter leaves that as it is.
+    /// `believed` is never wider than the clock's own bound, at any later reading, as long as that bound reaches a time
+    /// that the believed servers allow. Where it does not, the clock's own claim is disproven and only theirs counts. A
+    /// single voter leaves the clock's bound as it is.
     pub fn bounds(&self, clock: &Estimate, voters: &[Voter]) -> VotedBounds {
         let own = clock.growing_bound();
         if voters.len() == 1 {
@@ -35,10 +37,17 @@ impl VoteResult {
         };
         let believed = voters.iter().zip(&self.beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
         let growths = believed.map(|(voter, _)| growth_beside(clock.period, voter.period, voter.growth));
+        let claimed = ProvenInterval::around(clock.time, own.bound);
+        let own_bound = claimed.meet(&self.believed).map_or(Bound::UNKNOWN, |_| own.bound);
         let believed = GrowingBound {
-            bound: farther_end(&self.believed, clock.time).min(own.bound).min(strict.bound),
+            bound: farther_end(&self.believed, clock.time).min(own_bound).min(strict.bound),
             growth: growths.fold(own.growth, GrowthRate::min).min(strict.growth),
         };
+        let published = ProvenInterval::around(clock.time, believed.bound);
+        debug_assert!(
+            published.meet(&self.believed).is_some(),
+            "no bound excludes all that the believed servers allow"
+        );
         VotedBounds { believed, strict }
     }
 

@@ -102,12 +102,8 @@ mod tests {
     }
 
     fn of(server: usize, now: Estimate) -> ServerClock {
-        ServerClock { server, now, claimed: within_bound(&now), is_trusted: false, is_preferred: false }
-    }
-
-    fn within_bound(now: &Estimate) -> ProvenInterval {
-        let reach = now.bound.as_span();
-        ProvenInterval { earliest: now.time - reach, latest: now.time + reach }
+        let claimed = ProvenInterval::around(now.time, now.bound);
+        ServerClock { server, now, claimed, is_trusted: false, is_preferred: false }
     }
 
     /// An estimate at the counter's 0, `offset` from the origin and with a bound of `bound` [us].
@@ -177,9 +173,11 @@ mod tests {
         assert_eq!((held.status, held.time), (Status::Holdover, agreed.time));
         for ticks in [0, 20_000_000_000_i64] {
             let later = Counter::from_raw(0) + ffclock_units::Ticks::from_raw(ticks);
-            let held = within_bound(&held.carried_to(later));
+            let held = held.carried_to(later);
+            let held = ProvenInterval::around(held.time, held.bound);
             for server in &servers {
-                let own = within_bound(&server.now.carried_to(later));
+                let own = server.now.carried_to(later);
+                let own = ProvenInterval::around(own.time, own.bound);
                 assert!(held.contains(own.earliest) && held.contains(own.latest), "{held:?} {own:?}");
             }
         }

@@ -289,10 +289,25 @@ proptest! {
         let rounding = Bound::of(Span::from_nanos(1));
         prop_assert!(error <= bounds.strict.after(elapsed) + rounding, "{:?} {:?}", error, bounds);
         prop_assert!(bounds.believed.after(elapsed) <= bounds.strict.after(elapsed));
-        prop_assert!(bounds.believed.after(elapsed) <= own.growing_bound().after(elapsed));
+        let is_disproven = ProvenInterval::around(time, own.bound).meet(&result.believed).is_none();
+        prop_assert!(is_disproven || bounds.believed.after(elapsed) <= own.growing_bound().after(elapsed));
         if most == 0 {
             prop_assert!(error <= bounds.believed.after(elapsed) + rounding, "{:?} {:?}", error, bounds);
         }
+    }
+
+    /// However far a clock has been left behind, and however little it admits, its bound covers the time on which all
+    /// servers agree.
+    #[test]
+    fn a_clock_that_all_servers_disprove_gets_the_bound_that_they_allow(
+        ends in prop::collection::vec((0i64..1_000, 0i64..1_000), 2..9),
+        (away, admitted, is_ahead) in (3_000i64..1_000_000, 0i64..1_000, any::<bool>()),
+    ) {
+        let voters: Vec<_> = ends.iter().map(|&(before, after)| voter((-before, after))).collect();
+        let micros = if is_ahead { away } else { -away };
+        let own = Estimate { bound: Bound::of(Span::from_micros(admitted)), ..clock(micros, nominal()) };
+        let bounds = voted(&voters).unwrap().bounds(&own, &voters);
+        prop_assert!(ProvenInterval::around(own.time, bounds.believed.bound).contains(at_micros(0)));
     }
 
     /// One more server never widens the strict interval, as long as the number of tolerated ones stays; and one more

@@ -57,6 +57,30 @@ fn servers_that_are_all_replaced_leave_the_clock_in_holdover_until_the_new_ones_
     assert!(error.abs() <= reading.bound.as_span() + Span::from_micros(1), "{error} {}", reading.bound);
 }
 
+/// The counter stood still unnoticed while the machine did, as a virtual one's may: all servers say so alike, and the
+/// classic filter waits before it believes in a step. No reading of that time excludes what the servers agree on.
+#[test]
+fn a_classic_clock_that_all_servers_disprove_is_bounded_by_what_they_agree_on() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let servers = (0..3).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    let mut case = Case::start("all-ahead", servers, "counter = \"tsc\"\nestimator = \"classic\"");
+    case.run_until("a majority", |status| status.clock.is_some() && used(status) >= 12);
+    let pause = Span::from_millis(50);
+    case.servers.iter().for_each(|server| server.behave(|behaviour| behaviour.lie = pause));
+    let before = case.keeper.status();
+    let exchanges = |status: &StatusReport| status.sources.iter().map(|source| source.exchanges).min();
+    let mut was_behind = false;
+    for more in 2..12 {
+        case.run_until("one more of each", |status| exchanges(status) >= exchanges(&before).map(|count| count + more));
+        let counter = case.keeper.host_counter.read();
+        let reading = case.reading().unwrap();
+        let error = reading.time - (LeapTable::built_in().utc_from_tai(truth.at(counter)) + pause);
+        assert!(error.abs() <= reading.bound.as_span() + Span::from_micros(1), "{error} {} {more}", reading.bound);
+        was_behind |= error < Span::from_millis(-25);
+    }
+    assert!(was_behind, "the filter believed in the step at once, so nothing was tried");
+}
+
 #[test]
 fn the_rules_of_the_vote_change_with_a_reload() {
     let truth = Truth::beginning_now(CounterId::CPU);
