@@ -31,7 +31,28 @@ struct ffc_ring {
 
 static LIST_HEAD(rings);		/* rings of files that ask for stamps */
 static DEFINE_MUTEX(rings_mutex);
+static u32 wanted;			/* a bit for each counter that they ask for */
 static struct tracepoint *sending, *receiving;
+
+/* The counters at the moment of a packet. */
+struct ffc_moment {
+	struct ffcounter_sample samples[FFCOUNTER_COUNT];
+	u32 known;			/* a bit for each that was read */
+};
+
+/*
+ * First thing in a probe: what is done before adds its own time, and the spread
+ * of that time, to the stamp.
+ */
+static void read_wanted(struct ffc_moment *moment)
+{
+	u32 id, bits = READ_ONCE(wanted);
+
+	moment->known = 0;
+	for (id = 0; id < FFCOUNTER_COUNT; id++)
+		if (bits & BIT(id) && !ffcounter_read(id, &moment->samples[id]))
+			moment->known |= BIT(id);
+}
 
 static bool is_wanted(const struct ffcounter_stamping *want, u16 one, u16 other)
 {
@@ -81,18 +102,20 @@ static bool describe(struct sk_buff *skb, int at, struct ffcounter_stamp *stamp)
 			      stamp->head_length);
 }
 
-static void keep(struct ffc_ring *ring, struct ffcounter_stamp *stamp)
+static void keep(struct ffc_ring *ring, const struct ffc_moment *moment,
+		 struct ffcounter_stamp *stamp)
 {
-	struct ffcounter_sample sample;
 	unsigned long flags;
+	u32 id;
 
 	spin_lock_irqsave(&ring->lock, flags);
+	id = ring->want.id;
 	if (is_wanted(&ring->want, ntohs(stamp->source_port),
 		      ntohs(stamp->destination_port)) &&
-	    !ffcounter_read(ring->want.id, &sample)) {
-		stamp->value = sample.value;
-		stamp->epoch = sample.epoch;
-		stamp->id = sample.id;
+	    moment->known & BIT(id)) {
+		stamp->value = moment->samples[id].value;
+		stamp->epoch = moment->samples[id].epoch;
+		stamp->id = moment->samples[id].id;
 		/* A late reader gets the newest stamps. */
 		if (kfifo_is_full(&ring->fifo)) {
 			kfifo_skip(&ring->fifo);
@@ -107,15 +130,18 @@ static void keep(struct ffc_ring *ring, struct ffcounter_stamp *stamp)
 
 static void note(struct sk_buff *skb, int at, u8 direction)
 {
-	struct ffcounter_stamp stamp = { .direction = direction };
+	struct ffcounter_stamp stamp;
+	struct ffc_moment moment;
 	struct ffc_ring *ring;
 
+	read_wanted(&moment);
+	stamp = (struct ffcounter_stamp) { .direction = direction };
 	if (!describe(skb, at, &stamp))
 		return;
 	stamp.ifindex = skb->dev ? skb->dev->ifindex : 0;
 	rcu_read_lock();
 	list_for_each_entry_rcu(ring, &rings, list)
-		keep(ring, &stamp);
+		keep(ring, &moment, &stamp);
 	rcu_read_unlock();
 }
 
@@ -164,11 +190,22 @@ static int plug_in(void)
 	return error;
 }
 
+static void note_wanted(void)
+{
+	struct ffc_ring *ring;
+	u32 bits = 0;
+
+	list_for_each_entry(ring, &rings, list)
+		bits |= BIT(ring->want.id);
+	WRITE_ONCE(wanted, bits);
+}
+
 static void leave(struct ffc_ring *ring)
 {
 	if (list_empty(&ring->list))
 		return;
 	list_del_rcu(&ring->list);
+	note_wanted();
 	synchronize_rcu();
 	INIT_LIST_HEAD(&ring->list);
 	if (list_empty(&rings))
@@ -191,6 +228,7 @@ int ffc_ring_set(struct ffc_ring *ring, const struct ffcounter_stamping *want)
 			leave(ring);
 		else if (list_empty(&ring->list))
 			list_add_tail_rcu(&ring->list, &rings);
+		note_wanted();
 	}
 	mutex_unlock(&rings_mutex);
 	return error;

@@ -72,28 +72,47 @@ def _boxes(axes: Axes, boxes: list[dict[str, Any]]) -> None:
 
 
 def time_errors(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
-    """Of each counter the time by the base [s] and how far it is ahead of the base [s], from a stability recording."""
-    about, samples = recording.about, [sample for sample in recording.of("sample") if sample["points"]]
+    """The time by the base [s] and how far a counter is ahead [s], of each comparison of a stability recording.
+
+    With a reference these are the base and every other counter against it, the others through the base; samples outside the
+    reference's first and last are left out. Without one it is every counter against the base.
+    """
+    about, samples = recording.about, [sample for sample in recording.of("sample") if sample["points"] or sample["reference"]]
+    if not samples:
+        return {}
+    first = samples[0]["points"][0] if samples[0]["points"] else samples[0]["reference"]
+
+    def seconds(points: list[dict[str, Any]]) -> Floats:
+        # Differences first, as whole numbers: a float does not hold a counter of 64 bits.
+        return np.array([_signed(p["base"] - first["base"]) for p in points]) / float(about["base_hertz"])
+
+    def ahead(points: list[dict[str, Any]], hertz: float) -> tuple[Floats, Floats]:
+        t = seconds(points)
+        return t, np.array([p["value"] - points[0]["value"] for p in points]) / hertz - (t - t[0])
+
     found: dict[str, tuple[Floats, Floats]] = {}
     for number, counter in enumerate(about["counters"]):
-        points = [sample["points"][number] for sample in samples]
-        if len(points) < 3:
-            continue
-        # Differences first, as whole numbers: a float does not hold a counter of 64 bits.
-        t = np.array([_signed(p["base"] - points[0]["base"]) for p in points]) / about["base_hertz"]
-        shown = np.array([p["value"] - points[0]["value"] for p in points]) / counter["hertz"]
-        found[counter["name"]] = (t, shown - t)
-    found.update(_against_reference(recording))
-    return found
+        points = [sample["points"][number] for sample in samples if sample["points"]]
+        if len(points) >= 3:
+            found[counter["name"]] = ahead(points, counter["hertz"])
+    references = [sample["reference"] for sample in samples if sample["reference"]]
+    if len(references) < 3:
+        return found
+    t, behind = ahead(references, 1e9)
+    through = {f"{name} against {about['reference']}": _through(curve, (t, -behind)) for name, curve in found.items()}
+    return {f"base against {about['reference']}": (t, -behind), **{name: curve for name, curve in through.items() if len(curve[0]) >= 3}}
 
 
-def _against_reference(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
-    about, points = recording.about, [sample["reference"] for sample in recording.of("sample") if sample["reference"]]
-    if len(points) < 3:
-        return {}
-    t = np.array([_signed(p["base"] - points[0]["base"]) for p in points]) / about["base_hertz"]
-    reference = np.array([p["value"] - points[0]["value"] for p in points]) * 1e-9
-    return {f"base against {about['reference']}": (t, t - reference)}
+def _through(counter: tuple[Floats, Floats], base: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """A counter against the reference: what it is ahead of the base, and the base of the reference at that time."""
+    (t, x), (known, ahead) = counter, base
+    inside = (t >= known[0]) & (t <= known[-1])
+    return t[inside], x[inside] + np.interp(t[inside], known, ahead)
+
+
+def is_against_reference(recording: Recording) -> bool:
+    """Whether the comparisons of a stability recording are with a reference, and not with the base alone."""
+    return any(name.startswith("base against ") for name in time_errors(recording))
 
 
 def _signed(difference: int) -> int:
@@ -119,9 +138,12 @@ def stability_figure(recording: Recording) -> Canvas:
             taus, adev, mdev = allan(t, x)
             axes.loglog(taus, adev, "o-", color=colour, markersize=3, label=name)
             axes.loglog(taus, mdev, ":", color=colour, linewidth=0.9)
-        axes.axhline(STABILITY_PPM * 1e-6, color="#999999", linestyle="--", linewidth=0.8)
-        axes.axhline(STABILITY_LARGE_PPM * 1e-6, color="#999999", linestyle=":", linewidth=0.8)
-        axes.set(xlabel="averaging time [s]", ylabel="Allan deviation (dotted: modified)", title="Stability of the counters (as figure 12)")
+        title = "Counters against the CPU's own: the noise of reading, no oscillator's stability"
+        if is_against_reference(recording):
+            title = "Stability of the counters (as figure 12; grey: the papers' limits)"
+            axes.axhline(STABILITY_PPM * 1e-6, color="#999999", linestyle="--", linewidth=0.8)
+            axes.axhline(STABILITY_LARGE_PPM * 1e-6, color="#999999", linestyle=":", linewidth=0.8)
+        axes.set(xlabel="averaging time [s]", ylabel="Allan deviation (dotted: modified)", title=title)
         _legend(axes, loc="best")
     return canvas
 
@@ -167,10 +189,11 @@ def latency_figure(recording: Recording, arrangement: str = "first") -> Canvas:
     names = list(dict.fromkeys(f"{row['counter']} {row['access']}" for row in figures))
     with matplotlib.rc_context(rc=_STYLE):
         canvas, (series, spread) = _canvas(2, (9.0, 5.0 + 0.16 * len(names) * max(1, len(phases))))
-        for name, colour in zip(names, _cycle(), strict=False):
+        for number, (name, colour) in enumerate(zip(names, _cycle(), strict=False)):
             of_name = [row for row in rows if f"{row['counter']} {row['access']}" == name]
             median = [row["median"] for row in of_name]
-            series.semilogy([row["t"] for row in of_name], median, ".", markersize=2.5, color=colour, label=name)
+            marker = _MARKERS[number // len(COLOURS) % len(_MARKERS)]
+            series.semilogy([row["t"] for row in of_name], median, marker, markersize=2.5, color=colour, label=name)
         shade(series, phases)
         series.set(xlabel="time [s]", ylabel="cycles", title=f"Access latency, {arrangement} (as figure 14)")
         _legend(series, loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=3)
@@ -181,10 +204,10 @@ def latency_figure(recording: Recording, arrangement: str = "first") -> Canvas:
     return canvas
 
 
-def _latency_box(row: dict[str, Any], phases: Sequence[Phase]) -> dict[str, Any]:
+def _latency_box(row: dict[str, Any], phases: Sequence[Phase], whiskers: tuple[str, str] = ("min", "p95")) -> dict[str, Any]:
     name = f"{row['counter']} {row['access']}"
     phase = next((phase.name for phase in phases if phase.number == row["phase"]), "")
-    return box(row["ticks"], f"{name}, {phase}" if len(phases) > 1 else name, ("min", "p95"))
+    return box(row["ticks"], f"{name}, {phase}" if len(phases) > 1 else name, whiskers)
 
 
 def kernel_figure(recording: Recording) -> Canvas | None:
@@ -194,11 +217,31 @@ def kernel_figure(recording: Recording) -> Canvas | None:
         return None
     with matplotlib.rc_context(rc=_STYLE):
         canvas, (axes,) = _canvas(1, (8.0, 2.0 + 0.3 * len(figures)))
-        _boxes(axes, [box(row["ticks"], f"{row['counter']} {row['access']}", ("min", "p99")) for row in figures])
+        _boxes(axes, [_latency_box(row, recording.phases, ("min", "p99")) for row in figures])
+        for place, cost in _interface_alone(figures):
+            label = None if axes.get_legend_handles_labels()[1] else "interface alone: the difference of the medians"
+            axes.plot([cost], [place], "D", color="#0072B2", markersize=5, label=label)
         for name in ("interface alone (FreeBSD)", "interface alone (Linux)"):
             axes.axvline(LATENCIES[name].median, color="#999999", linestyle="--", linewidth=0.8)
         axes.set(xlabel="cycles (dashed: the papers' interfaces alone)", title="Latency inside the kernel (as figure 15)")
+        _legend(axes, loc="best")
     return canvas
+
+
+# How recordings name the two readings that the module measures within the kernel.
+_REGISTER: Final = "kernel register"
+_INTERFACE: Final = "kernel interface"
+
+
+def _interface_alone(figures: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:
+    """What the interface costs beside the register [cycles], with the number of the interface's row."""
+    medians = {(row["counter"], row["access"], row["phase"]): row["ticks"]["median"] for row in figures}
+    found = []
+    for number, row in enumerate(figures):
+        register = medians.get((row["counter"], _REGISTER, row["phase"]))
+        if row["access"] == _INTERFACE and register is not None:
+            found.append((number + 1, row["ticks"]["median"] - register))
+    return found
 
 
 def user_figure(recording: Recording) -> Canvas:
@@ -245,6 +288,10 @@ def _legend(axes: Axes, **options: Any) -> None:
     """A legend where something has a label."""
     if axes.get_legend_handles_labels()[1]:
         axes.legend(**options)
+
+
+# A colour that comes again has another marker.
+_MARKERS: Final = (".", "x", "+", "1", "s")
 
 
 def _cycle() -> list[str]:

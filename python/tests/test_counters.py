@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ffclock.counters import main, page, pictures
-from ffclock.counters_figures import allan, box, time_errors
+from ffclock.counters_figures import _interface_alone, allan, box, is_against_reference, time_errors
 from ffclock.counters_recording import FORMAT, RecordingError, read_recording
 
 BARE = f'{{"format": "{FORMAT}", "instrument": "clock"}}\n{{"record": "clock"}}\n{{"record": "end", "records": 1}}\n'
@@ -59,13 +59,39 @@ def clock(path: Path) -> Path:
 
 
 def test_time_errors_survive_a_turn_of_the_counter(tmp_path: Path) -> None:
-    errors = time_errors(read_recording(stability(tmp_path / "s")))
-    assert list(errors) == ["slow", "base against truth"]
-    t, x = errors["slow"]
-    assert t[-1] == pytest.approx(39.0)
-    assert (x / np.maximum(t, 1.0))[-1] == pytest.approx(50e-6)
+    recording = read_recording(stability(tmp_path / "s"))
+    errors = time_errors(recording)
+    assert is_against_reference(recording)
+    assert list(errors) == ["base against truth", "slow against truth"]
     t, x = errors["base against truth"]
     assert x[-1] / t[-1] == pytest.approx(10e-6, rel=1e-4)
+    t, x = errors["slow against truth"]
+    assert t[-1] == pytest.approx(39.0)
+    assert x[-1] / t[-1] == pytest.approx(60e-6, rel=1e-4)
+
+
+def test_without_a_reference_counters_are_compared_with_the_base(tmp_path: Path) -> None:
+    path = stability(tmp_path / "s")
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    path.write_text(
+        "".join(json.dumps(line | ({"reference": None} if "reference" in line else {})) + "\n" for line in lines), encoding="utf-8"
+    )
+    recording = read_recording(path)
+    errors = time_errors(recording)
+    assert not is_against_reference(recording)
+    assert list(errors) == ["slow"]
+    t, x = errors["slow"]
+    assert (x / np.maximum(t, 1.0))[-1] == pytest.approx(50e-6)
+
+
+def test_the_interface_alone_is_what_it_costs_beside_the_register() -> None:
+    row = {"counter": "module:tsc", "phase": 0}
+    rows = [
+        {**row, "access": access, "ticks": {"median": median}}
+        for access, median in (("kernel register", 40.0), ("kernel interface", 100.0))
+    ]
+    assert _interface_alone(rows) == [(2, 60.0)]
+    assert _interface_alone(rows[1:]) == []
 
 
 def test_the_deviations_are_those_of_the_handbook() -> None:
