@@ -126,6 +126,7 @@ def _clock(recording: Recording) -> list[str]:
         (
             row["counter"],
             row["stamps"],
+            row.get("estimator", "classic"),
             phases.get(row["phase"], ""),
             str(row["count"]),
             *(f"{row[key] * 1e6:.3f}" for key in ("median_s", "iqr_s", "p1_s", "p99_s")),
@@ -134,7 +135,7 @@ def _clock(recording: Recording) -> list[str]:
         for row in recording.of("clock")
     ]
     intro = "In the papers: IQR about 7 µs with each counter, medians within 2 µs; medians at most 1.8 µs (CPU) and 1.1 µs (network) apart."
-    heading = ("counter", "stamps", "phase", "count", "median [µs]", "IQR [µs]", "1 % [µs]", "99 % [µs]", "bound held")
+    heading = ("counter", "stamps", "estimator", "phase", "count", "median [µs]", "IQR [µs]", "1 % [µs]", "99 % [µs]", "bound held")
     return ["## Clocks of the same packets", "", intro, "", *_rows(heading, rows)]
 
 

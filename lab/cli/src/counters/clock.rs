@@ -35,7 +35,8 @@ use std::fmt::Write;
 Packets go over loopback to a server whose time is a known function of the CPU's counter, so the error of
 each clock is known. Stamps: user (by each counter itself, in this program), socket (by the kernel at the
 driver), trace (by the kernel's tracepoints with the raw TSC), module (by the module ffcounter). Those of
-the kernel are carried over to each counter by readings of both right before and after the packet.")]
+the kernel are carried over to each counter by readings of both right before and after the packet. Each
+makes two clocks: by the estimator that ffclockd runs (learned) and by that of the papers (classic).")]
 pub(super) struct Args {
     #[command(flatten)]
     campaign: CampaignOptions,
@@ -177,7 +178,8 @@ impl ClockRun {
         let spans = [clock.median_s, clock.iqr_s, clock.p1_s, clock.p25_s, clock.p75_s, clock.p99_s];
         let first = vec![
             text::printable(&clock.counter),
-            clock.stamps.clone(),
+            text::printable(&clock.stamps),
+            text::printable(&clock.estimator),
             self.phase(clock.phase),
             clock.count.to_string(),
         ];
@@ -195,6 +197,6 @@ impl ClockRun {
     }
 }
 
-const CLOCK_HEADING: &str = "COUNTER|STAMPS|PHASE|>COUNT|>MEDIAN|>IQR|>1 %|>25 %|>75 %|>99 %|>BOUND HELD";
+const CLOCK_HEADING: &str = "COUNTER|STAMPS|ESTIMATOR|PHASE|>COUNT|>MEDIAN|>IQR|>1 %|>25 %|>75 %|>99 %|>BOUND HELD";
 
 const STAMP_HEADING: &str = "STAMPS|DIRECTION|PHASE|>COUNT|>MIN ns|>25 %|>MEDIAN|>75 %|>95 %|>99 %|>MAX";

@@ -157,12 +157,17 @@ fn clocks_of_the_same_packets_are_compared() {
     let options = ["--for", "2 s", "--poll", "50 ms", "--warm-up", "500 ms", "--only", "rdtsc,mrs,monotonic-raw vDSO"];
     let out = place.run(&[&["counters", "clock", "--json"][..], &options].concat()).well();
     let clocks = records(&out, "clock");
-    let names: Vec<String> =
-        clocks.iter().map(|c| format!("{} {}", c["counter"], c["stamps"]).replace('"', "")).collect();
+    let names: Vec<String> = clocks
+        .iter()
+        .map(|c| format!("{} {} {}", c["counter"], c["stamps"], c["estimator"]).replace('"', ""))
+        .collect();
     // Further kinds of stamps depend on the rights of the user who runs this.
-    assert!(names.len() >= 4 && names.len().is_multiple_of(2), "{names:?}");
+    assert!(names.len() >= 8 && names.len().is_multiple_of(4), "{names:?}");
     for name in ["tsc user", "tsc socket", "monotonic-raw user", "monotonic-raw socket"] {
-        assert!(names.iter().any(|found| found.replace("cntvct", "tsc") == name), "{names:?}");
+        for estimator in ["learned", "classic"] {
+            let name = format!("{name} {estimator}");
+            assert!(names.iter().any(|found| found.replace("cntvct", "tsc") == name), "{names:?}");
+        }
     }
     for clock in &clocks {
         assert!(clock["count"].as_u64().unwrap() > 5, "{clock}");
@@ -181,7 +186,7 @@ fn an_old_and_an_impossible_recording_of_clocks_are_shown() {
     let clock = r#"{"record":"clock","counter":"tsc","stamps":"user","phase":0,"count":3,"outside":5,"median_s":0.0,"iqr_s":0.0,"p1_s":0.0,"p25_s":0.0,"p75_s":0.0,"p99_s":0.0}"#;
     std::fs::write(&file, format!("{head}\n{clock}\n{}\n", r#"{"record":"end","records":1}"#)).unwrap();
     let shown = place.run(&["counters", "show", file.to_str().unwrap()]).well();
-    assert!(shown.contains("0 of 3"), "{shown}");
+    assert!(shown.contains("0 of 3") && shown.contains("classic"), "{shown}");
 }
 
 #[test]

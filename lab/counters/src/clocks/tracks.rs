@@ -47,6 +47,7 @@ struct ClockTrack {
     /// Which of the ways.
     counter: usize,
     stamps: StampOrigin,
+    algorithm: Algorithm,
     estimator: Chosen,
 }
 
@@ -78,6 +79,9 @@ pub struct ClockFigures {
     pub counter: String,
     /// Where its packets were stamped.
     pub stamps: String,
+    /// Its estimator; recordings of earlier versions, which had the classic one alone, do not name it.
+    #[serde(default = "classic")]
+    pub estimator: String,
     /// Number of the phase.
     pub phase: usize,
     /// How often the clock was compared with the known time.
@@ -96,6 +100,10 @@ pub struct ClockFigures {
     pub p75_s: f64,
     /// Its 99th percentile [s].
     pub p99_s: f64,
+}
+
+fn classic() -> String {
+    Algorithm::Classic.name().to_owned()
 }
 
 fn socket() -> String {
@@ -141,8 +149,8 @@ pub struct StampRow {
 }
 
 impl Tracks {
-    /// A clock for each of `ways` and each kind of stamps: of user space, of the socket and of the further `sources`.
-    /// `base` is the period of the base.
+    /// A clock for each of `ways`, each kind of stamps (of user space, of the socket and of the further `sources`) and
+    /// each estimator, the daemon's own choice first. `base` is the period of the base.
     ///
     /// # Errors
     /// A counter claims a frequency of which no clock can be made.
@@ -156,13 +164,11 @@ impl Tracks {
         let kinds: Vec<StampOrigin> = [StampOrigin::User, StampOrigin::Socket].into_iter().chain(drivers).collect();
         let each = ways.iter().enumerate();
         let each = each.flat_map(|(counter, way)| kinds.iter().map(move |stamps| (counter, way, *stamps)));
-        let tracks = each.map(|(counter, way, stamps)| {
+        let each = each.flat_map(|of| [Algorithm::Learned, Algorithm::Classic].map(|algorithm| (of, algorithm)));
+        let tracks = each.map(|((counter, way, stamps), algorithm)| {
             let period = Period::from_hertz(way.hertz()).ok_or_else(|| absurd(way))?;
-            Ok(ClockTrack {
-                counter,
-                stamps,
-                estimator: Chosen::new(Algorithm::Classic, Configs::default(), period, None),
-            })
+            let estimator = Chosen::new(algorithm, Configs::default(), period, None);
+            Ok(ClockTrack { counter, stamps, algorithm, estimator })
         });
         Ok(Tracks {
             ways: ways.to_vec(),
@@ -185,10 +191,10 @@ impl Tracks {
 
     /// Of the clocks, in order.
     pub fn names(&self) -> Vec<String> {
-        self.tracks
-            .iter()
-            .map(|track| format!("{} {}", self.ways[track.counter].counter(), track.stamps.name()))
-            .collect()
+        let name = |track: &ClockTrack| {
+            format!("{} {} {}", self.ways[track.counter].counter(), track.stamps.name(), track.algorithm)
+        };
+        self.tracks.iter().map(name).collect()
     }
 
     /// Compares every clock with the truth now, `points` being every counter beside the base; `None` before there is
@@ -266,6 +272,7 @@ impl Tracks {
         ClockFigures {
             counter: self.ways[track.counter].counter().to_owned(),
             stamps: track.stamps.name().to_owned(),
+            estimator: track.algorithm.name().to_owned(),
             phase,
             count: judged.len(),
             outside: judged.iter().filter(|judged| !judged.is_inside).count(),
