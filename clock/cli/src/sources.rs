@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::marks::{self, Mark};
 use crate::text::Align::{Left, Right};
-use crate::{Global, control, output, text};
+use crate::{Global, control, output, status, text};
 use ffclock_control::protocol::{Agreement, AuthenticationKind, SourceReport, StatusReport};
 
 /// Options of `ffclock sources`.
@@ -29,7 +29,8 @@ The first column says how the vote stands; a line below the table repeats what s
 AUTH, where any server has it, is what authenticates its packets: nts with the cookies left, or key
 with its number.
 POLL is the time between two requests now, with (RATE) where the server asked for a longer one, ST the
-stratum. OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
+stratum. OFFSET is its clock minus the published one (0 where it alone makes that one; where the system clock is
+stands in the last line), BOUND the largest error that its clock can have and
 UNCERT. its standard uncertainty (k = 1), with what is assumed of path and server; FLOOR is the
 smallest round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
@@ -49,7 +50,13 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if global.json {
         return output::json(&report.sources);
     }
-    output::write(&if args.why { reasons(&report) } else { table(&report.sources) })
+    output::write(&if args.why { reasons(&report) } else { table(&report.sources) + &system(&report) })
+}
+
+/// The line below the table that compares the published clock with the system clock, as other daemons' tables do.
+fn system(report: &StatusReport) -> String {
+    let behind = report.clock.as_ref().map(|clock| clock.system_clock_behind_s);
+    behind.map_or_else(String::new, |behind| format!("\n  {}\n", status::system_clock(behind)))
 }
 
 /// For each server what it claims, proves and is believed to be off by, and whether it is believed; then what the

@@ -138,9 +138,11 @@ impl Bench {
             &mut || block(|| self.watching.now()),
             &mut || block(|| self.clock.now_unordered()),
         ]);
-        let system = ("clock_gettime(CLOCK_REALTIME)", system);
+        let (system, counter) = (("clock_gettime(CLOCK_REALTIME)", system), ("fenced counter read", fenced));
         report("fenced counter read", (fenced, "ns"), system, Goal::None);
-        report("now", (now, "ns"), system, Goal::Ratio(0.8));
+        // The fence and the counter are most of a reading: what the page adds is judged.
+        report("now", (now, "ns"), counter, Goal::Ratio(1.15));
+        report("now, against the system's clock", (now, "ns"), system, Goal::None);
         report("now, the VMClock being watched", (watched, "ns"), ("now", now), Goal::Value(now + 3.0));
         report("now_unordered", (unordered, "ns"), system, Goal::Ratio(0.8));
     }
@@ -161,8 +163,9 @@ impl Bench {
             turn = turn.wrapping_add(2_654_435_761);
             ages[turn % ages.len()]
         };
-        let [empty, at, elapsed, recent_at, hour_at, day_at, any_at, long] = medians([
+        let [empty, fenced, at, elapsed, recent_at, hour_at, day_at, any_at, long] = medians([
             &mut || block(|| (*black_box(&first), *black_box(&second))),
+            &mut || block(|| read_ordered(CounterId::CPU)),
             &mut || block(|| self.clock.at(*black_box(&first))),
             &mut || block(|| self.clock.elapsed(*black_box(&first), *black_box(&second))),
             &mut || block(|| self.clock.at(*black_box(&recent))),
@@ -183,7 +186,7 @@ impl Bench {
         report("at, a day old", (day_at - empty, "ns"), base, Goal::Value(at - empty + 10.0));
         report("at, of 4096 ages in disorder", (any_at - empty, "ns"), base, Goal::None);
         report("elapsed beyond two stamps", (elapsed - empty, "ns"), base, Goal::Value(5.0));
-        report("elapsed of an hour", (long - empty, "ns"), base, Goal::None);
+        report("elapsed of an hour", (long - empty, "ns"), ("fenced counter read", fenced), Goal::Ratio(5.0));
     }
 
     /// The stamp that would have been taken this much earlier.
