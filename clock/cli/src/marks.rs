@@ -46,7 +46,7 @@ const UNKNOWN: Mark = Mark { sign: ' ', name: "unknown", meaning: "no vote has h
 const ALL: [&Mark; 7] = [&PUBLISHED, &TRUECHIMER, &SUSPECT, &FALSETICKER, &UNDECIDED, &NO_SELECT, &UNKNOWN];
 
 impl Mark {
-    /// The mark of a server. A suspect keeps its mark where it is selected, because its time has no weight there either.
+    /// The mark of a server. A suspect keeps its mark where it is selected: its time has no weight there either.
     pub(crate) fn of(source: &SourceReport) -> &'static Mark {
         match source.belief {
             BeliefReport::Truechimer if source.vote.suspect => &SUSPECT,
