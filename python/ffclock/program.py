@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -75,6 +76,12 @@ class Program:
             raise ProgramError(f"{self.path}: {error.strerror}; {NOT_FOUND}") from error
         if done.returncode not in allowed or (done.returncode and not done.stdout):
             said = " ".join((done.stderr or "").split()) or f"ended with {done.returncode}"
-            # The command names itself in its complaints; only without one does the call matter.
-            raise ProgramError(said if said.startswith("ffclock-lab: ") else f"{' '.join(command[:6])}: {said}")
+            # The command names itself in its complaints; only without one does the call matter, without our own files.
+            words = itertools.takewhile(lambda word: word != "--output", (word for word in arguments if word != "--json"))
+            call = " ".join(["ffclock-lab", *itertools.islice(words, 4)])
+            if errors is None and done.returncode > 0:
+                said = f"{call} failed, for the reason above"
+            elif not said.startswith("ffclock-lab: "):
+                said = f"{call}: {said}"
+            raise ProgramError(said)
         return done.stdout

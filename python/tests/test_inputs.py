@@ -152,6 +152,19 @@ def test_a_missing_or_failing_command_is_named(tmp_path: Path, program: Program,
         program.simulate("fish", 1)
 
 
+@pytest.mark.parametrize("on_terminal", [False, True])
+def test_a_failing_command_shows_none_of_our_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_terminal: bool) -> None:
+    command = tmp_path / "ffclock-lab"
+    command.write_text("#!/bin/sh\necho 'ffclock-lab: no exchange of the trace could be used' >&2\nexit 1\n", encoding="utf-8")
+    command.chmod(0o755)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: on_terminal)
+    with pytest.raises(ProgramError) as raised:
+        Program(command).json(["replay", "--output", str(tmp_path / "clock.csv"), "--", "site.trace"])
+    # On a terminal the command itself has written there.
+    said = "ffclock-lab replay failed, for the reason above" if on_terminal else "ffclock-lab: no exchange of the trace could be used"
+    assert str(raised.value) == said
+
+
 def test_a_new_route_is_an_event(program: Program, tmp_path: Path) -> None:
     world, trace = tmp_path / "route.toml", tmp_path / "route.trace"
     route = '[[path.route]]\nat = "1 h"\nforward = "450 us"\nbackward = "450 us"\n'

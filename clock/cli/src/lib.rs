@@ -15,6 +15,7 @@ mod doctor;
 mod elapsed;
 pub mod failure;
 mod feed;
+mod marks;
 mod moved;
 mod now;
 pub mod output;

@@ -1,24 +1,36 @@
 //! `ffclock sources`: the servers of the daemon and how each is doing.
 
 use crate::failure::Failure;
+use crate::marks::{self, Mark};
 use crate::text::Align::{Left, Right};
-use crate::{Global, control, output, text};
-use ffclock_control::protocol::{Agreement, AuthenticationKind, BeliefReport, SourceReport, StatusReport};
+use crate::{Global, control, output, status, text};
+use ffclock_control::protocol::{Agreement, AuthenticationKind, SourceReport, StatusReport};
 
 /// Options of `ffclock sources`.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_help = help())]
+pub(crate) struct Args {
+    /// Show for each server whether it is believed, and why
+    #[arg(long)]
+    why: bool,
+}
+
+fn help() -> String {
+    let marks = marks::meanings();
+    format!(
+        "\
+Examples:
   $ ffclock sources
   $ ffclock sources --why
   $ ffclock sources --json | jq '.[] | select(.selected) | .floor_s'
 
-The first column marks the server whose clock is published (*), others that agree with the majority
-(+), falsetickers, which the majority contradicts (x), servers on which no vote can decide (?) and
-servers that are only measured, by no_select (-).
+The first column says how the vote stands; a line below the table repeats what servers without weight are:
+{marks}
 AUTH, where any server has it, is what authenticates its packets: nts with the cookies left, or key
 with its number.
 POLL is the time between two requests now, with (RATE) where the server asked for a longer one, ST the
-stratum. OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
+stratum. OFFSET is its clock minus the published one (0 where it alone makes that one; where the system clock is
+stands in the last line), BOUND the largest error that its clock can have and
 UNCERT. its standard uncertainty (k = 1), with what is assumed of path and server; FLOOR is the
 smallest round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
@@ -28,11 +40,8 @@ their middle, and columns that have no room are left out from the right. --why a
 
 --why shows for each server what authenticates it, what it claims about itself, the interval that its exchanges prove for
 the true time relative to the published one, what its clock is off by, its standard uncertainty and
-the part of that which exchanges show (noise), and whether it is believed and why. --json holds the same (`vote`, `why`).")]
-pub(crate) struct Args {
-    /// Show for each server whether it is believed, and why
-    #[arg(long)]
-    why: bool,
+the part of that which exchanges show (noise), and whether it is believed and why. --json holds the same (`vote`, `why`)."
+    )
 }
 
 /// Prints the table.
@@ -41,7 +50,13 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if global.json {
         return output::json(&report.sources);
     }
-    output::write(&if args.why { reasons(&report) } else { table(&report.sources) })
+    output::write(&if args.why { reasons(&report) } else { table(&report.sources) + &system(&report) })
+}
+
+/// The line below the table that compares the published clock with the system clock, as other daemons' tables do.
+fn system(report: &StatusReport) -> String {
+    let behind = report.clock.as_ref().map(|clock| clock.system_clock_behind_s);
+    behind.map_or_else(String::new, |behind| format!("\n  {}\n", status::system_clock(behind)))
 }
 
 /// For each server what it claims, proves and is believed to be off by, and whether it is believed; then what the
@@ -67,7 +82,7 @@ fn reason(source: &SourceReport) -> String {
         format!("the true time is {} to {} from the published one", signed(earliest), signed(latest))
     });
     let field = |name: &str, value: Option<String>| format!("  {name:<10}{}\n", value.unwrap_or_else(unknown));
-    format!("{} {}\n", mark(source), text::printable(&source.name))
+    format!("{} {}\n", Mark::of(source).sign, text::printable(&source.name))
         + &field("protected", Some(protection(source)))
         + &field("claims", claims)
         + &field("proves", proves)
@@ -111,12 +126,12 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
         heading.insert(AFTER_STATE, ("AUTH", Left));
         rows.iter_mut().zip(sources).for_each(|(row, source)| row.insert(AFTER_STATE, authentication(source)));
     }
-    text::table_within(&heading, &rows)
+    text::table_within(&heading, &rows) + &marks::legend(sources)
 }
 
 fn row(source: &SourceReport) -> Vec<String> {
     vec![
-        format!("{} {}", mark(source), text::printable(&source.name)),
+        format!("{} {}", Mark::of(source).sign, text::printable(&source.name)),
         source.state.name().to_owned(),
         poll(source),
         source.stratum.map_or_else(|| "-".to_owned(), |stratum| stratum.to_string()),
@@ -162,18 +177,6 @@ fn protection(source: &SourceReport) -> String {
 fn poll(source: &SourceReport) -> String {
     let asked_for = if source.slowed { " (RATE)" } else { "" };
     format!("{}{asked_for}", text::rounded_span(source.poll_s, 4))
-}
-
-/// What the vote of the servers says, as chronyc and ntpq mark it.
-fn mark(source: &SourceReport) -> char {
-    match source.belief {
-        _ if source.selected => '*',
-        BeliefReport::Truechimer => '+',
-        BeliefReport::Falseticker => 'x',
-        BeliefReport::Undecided => '?',
-        BeliefReport::NoSelect => '-',
-        BeliefReport::Unknown => ' ',
-    }
 }
 
 /// The algorithm, with a mark where something should be known about it.

@@ -131,7 +131,7 @@ fn render_vote(report: &StatusReport) -> String {
 }
 
 /// Where the system clock stands, in words, so that the reader need not remember the sign.
-fn system_clock(behind_s: f64) -> String {
+pub(crate) fn system_clock(behind_s: f64) -> String {
     let word = if behind_s < 0.0 { "ahead" } else { "behind" };
     format!("the system clock is {} {word}", text::span(behind_s.abs()))
 }

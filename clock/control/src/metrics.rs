@@ -75,7 +75,7 @@ families! {
     SYSTEM_CLOCK_BEHIND = "ffclock_system_clock_behind_seconds": Gauge in "seconds", "Published clock - system clock.";
     RATE = "ffclock_rate_ppm": Gauge in "ppm", "Long-term rate of the counter against its nominal frequency.";
     RATE_BOUND = "ffclock_rate_bound_ppm": Gauge in "ppm", "Largest error of the long-term rate.";
-    COUNTER_EPOCH = "ffclock_counter_epoch": Gauge, "Number of the counter's present epoch.";
+    COUNTER_EPOCH = "ffclock_epoch": Gauge, "Number of the counter's present epoch.";
     KEEP_NOISE = "ffclock_keep_noise_seconds": Gauge in "seconds",
         "The uncertainty by noise that polls are chosen to keep.";
     UPTIME = "ffclock_uptime_seconds": Gauge in "seconds", "Time since the daemon started.";

@@ -2,8 +2,9 @@
 
 use ffclock_control::metrics;
 use serde_json::Value;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn packaging() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
@@ -45,11 +46,33 @@ fn run(promtool: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
 }
 
+/// Every family that ffclockd or ffclock-serve serves, with one sample, in the older form that promtool's lint reads.
+fn described() -> String {
+    let families = metrics::ALL.iter().chain(metrics::serve::ALL);
+    let described = families.map(|family| {
+        let (name, kind) = (family.sample(), family.kind.name());
+        format!("# HELP {name} {}\n# TYPE {name} {kind}\n{name} 1\n", family.help)
+    });
+    described.collect()
+}
+
+/// What promtool has against the names.
+fn lint(promtool: &Path, text: &str) -> String {
+    let mut child = Command::new(promtool)
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool starts");
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads all");
+    String::from_utf8(child.wait_with_output().expect("it ends").stderr).expect("text")
+}
+
 #[test]
 fn only_metrics_that_are_served_are_named() {
     let served: Vec<String> = metrics::ALL.iter().map(metrics::Family::sample).collect();
     let expressions = [expressions_of_rules(), expressions_of_board()].concat();
-    assert!(expressions.len() >= 9 + 12, "{}", expressions.len());
+    assert!(expressions.len() >= 10 + 12, "{}", expressions.len());
     for expression in &expressions {
         for name in named(expression) {
             assert!(served.iter().any(|sample| sample == name), "`{name}` in `{expression}` is no metric");
@@ -64,6 +87,7 @@ fn promtool_accepts_rules_and_board() {
     run(&promtool, &["check", "rules", rules.to_str().expect("a path of text")]);
     let tests = packaging().join("prometheus/ffclock.rules.test.yml");
     run(&promtool, &["test", "rules", tests.to_str().expect("a path of text")]);
+    assert_eq!(lint(&promtool, &described()), "", "names that Prometheus advises against");
     // The board's expressions, as the rules that promtool understands.
     let records = expressions_of_board().into_iter().enumerate().map(|(number, expression)| {
         let expression = Value::from(expression.replace("$instance", ".+"));

@@ -385,6 +385,43 @@ fn sixteen_servers_make_one_clock_within_its_memory() {
     assert_eq!(host.escaped(), 0);
 }
 
+/// The published time of one server is its own, bit for bit, whatever it and its path do; only the proof differs, which
+/// is the vote's.
+#[test]
+fn the_clock_of_one_server_is_its_own_clock() {
+    type Case = (fn(u64) -> World, fn(&mut World, f64));
+    let quiet: Case = (World::lan, |_, _| {});
+    let route: Case = (World::far, |world, time| world.forward_floor = if time < HOUR { 19e-3 } else { 22e-3 });
+    let liar: Case =
+        (World::lan, |world, time| world.lie = if (HOUR..2.0 * HOUR).contains(&time) { 50e-3 } else { 0.0 });
+    let busy: Case = (World::lan, |world, time| world.congestion.0 = if time < HOUR { 0.0 } else { 300e-6 });
+    for (number, (make, change)) in [quiet, route, liar, busy].into_iter().enumerate() {
+        for seed in 1..=2 {
+            let mut world = make(seed);
+            let Host { own, mut ensemble, .. } = Host::new(seed, vec![Server::near()]);
+            let mut own = own.into_iter().next().expect("one server");
+            while world.time() < 3.0 * HOUR {
+                let time = world.time() + 16.0;
+                world.advance(time);
+                change(&mut world, time);
+                let exchange = world.exchange();
+                own.update(&exchange);
+                ensemble.update(0, &exchange, &own);
+                ensemble.believe([true]);
+                let (alone, common) = (own.estimate().expect("a clock"), ensemble.estimate().expect("a clock"));
+                let of_vote = Estimate {
+                    bound: alone.bound,
+                    bound_growth: alone.bound_growth,
+                    difference_bound: alone.difference_bound,
+                    status: alone.status,
+                    ..common
+                };
+                assert_eq!(of_vote, alone, "case {number}, seed {seed}, {} s", world.time());
+            }
+        }
+    }
+}
+
 /// A second and a third server are asked beside the one that has been asked for hours.
 #[test]
 fn servers_join_the_clock_of_one() {

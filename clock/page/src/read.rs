@@ -278,8 +278,10 @@ impl<'a> Reader<'a> {
     #[cold]
     #[inline(never)]
     fn careful_elapsed(&self, [first, second]: [Counter; 2], epoch: CounterEpoch) -> Result<Interval, ReadError> {
-        let by_difference = self.snapshot_of(epoch)?.elapsed(first, second)?;
-        Ok(by_difference.or_between([self.time_of(first, epoch)?, self.time_of(second, epoch)?]))
+        let snapshot = self.snapshot_of(epoch)?;
+        let by_difference = snapshot.elapsed(first, second)?;
+        let time = |counter| self.recall(counter, epoch).map_or_else(|| snapshot.time_at(counter), Ok);
+        Ok(by_difference.or_between([time(first)?, time(second)?]))
     }
 
     fn snapshot_of(&self, epoch: CounterEpoch) -> Result<Snapshot, ReadError> {

@@ -51,6 +51,9 @@ pub enum RecordError {
         "contradicts itself: {0}; it was changed after it was recorded, or recorded by something else: record again"
     )]
     Inconsistent(String),
+    /// Neither Parquet, nor lines of this program, nor of the script.
+    #[error("is no record of `ffclock-lab probe run --record`, and no output of probe.d")]
+    Unknown,
     /// Output of the DTrace script that makes no sense.
     #[error("line {line} is no output of probe.d ({reason}); run the script again, and keep its output as it is")]
     Script {
@@ -188,7 +191,10 @@ pub fn read(path: &Path) -> Result<ProbeRecord, RecordError> {
     if beginning.starts_with(dtrace::FORMAT.as_bytes()) {
         return dtrace::read(input);
     }
-    text::read(input)
+    text::read(input).map_err(|error| match error {
+        RecordError::Lines(RecordingError::Foreign) => RecordError::Unknown,
+        other => other,
+    })
 }
 
 /// The names of the sites in the order of all rows, beside what the record says of the run.

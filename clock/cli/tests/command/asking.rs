@@ -53,7 +53,7 @@ fn without_a_daemon_the_page_still_speaks() {
 fn sources_are_a_table() {
     let out = with_daemon().run(&["sources"]).well();
     let table = include_str!("status.txt").split("\n\n").nth(2).unwrap();
-    assert_eq!(out.trim_end(), table);
+    assert_eq!(out, format!("{table}\n\n  the system clock is 3.25 us ahead\n"));
     let answer = with_daemon().run(&["sources", "--json"]).json();
     assert_eq!(answer[0]["name"], "ntp.example.org");
     assert_eq!(answer.as_array().unwrap().len(), 2);
@@ -73,7 +73,7 @@ fn the_table_of_sixteen_servers_with_long_addresses_fits_a_terminal() {
     let place = Place::new();
     place.answer(&answer.to_string());
     let out = place.run(&["sources"]).well();
-    assert!(out.lines().count() == 17 && out.lines().all(|line| line.chars().count() <= 120), "{out}");
+    assert!(out.lines().count() == 19 && out.lines().all(|line| line.chars().count() <= 120), "{out}");
     assert!(out.contains("* [2001") && out.contains("]:1123 "), "{out}");
     assert!(place.run(&["sources", "--why"]).well().contains("[2001:db8:85a3:1111:2222:8a2e:370:7334]:1123"));
 }
@@ -84,6 +84,57 @@ fn a_server_that_asked_for_fewer_requests_is_marked() {
     place.answer(&REPORT.trim().replacen("\"slowed\":false", "\"slowed\":true", 1));
     let out = place.run(&["sources"]).well();
     assert!(out.lines().nth(1).is_some_and(|line| line.contains("  16 s (RATE)  ")), "{out}");
+}
+
+/// The daemon's answer with one server for each way to stand, whose sign is the first letter of its name.
+fn answer_with_every_mark() -> String {
+    let mut answer: serde_json::Value = serde_json::from_str(REPORT).unwrap();
+    let server = answer["sources"][0].clone();
+    let stands = |name: &str, belief: &str, suspect: bool| {
+        let mut server = server.clone();
+        (server["name"], server["belief"], server["selected"]) =
+            (name.into(), belief.into(), name.starts_with('*').into());
+        server["vote"]["suspect"] = suspect.into();
+        server
+    };
+    let mut selected_suspect = stands("~selected", "truechimer", true);
+    selected_suspect["selected"] = true.into();
+    answer["sources"] = serde_json::json!([
+        stands("*", "truechimer", false),
+        stands("+", "truechimer", false),
+        stands("~", "truechimer", true),
+        selected_suspect,
+        stands("x", "falseticker", false),
+        stands("x-suspected-before", "falseticker", true),
+        stands("?", "undecided", false),
+        stands("-", "no-select", false),
+    ]);
+    answer.to_string()
+}
+
+#[test]
+fn every_standing_has_a_mark_of_its_own_in_every_table() {
+    let place = Place::new();
+    place.answer(&answer_with_every_mark());
+    place.publish(Status::Synchronised);
+    let why = place.run(&["sources", "--why"]).well();
+    let is_head = |line: &&str| line.len() > 1 && !line.starts_with("  ") && line.get(1..2) == Some(" ");
+    let heads: Vec<&str> = why.lines().filter(is_head).collect();
+    assert_eq!(heads.len(), 8, "{why}");
+    assert!(heads.iter().all(|line| line[..1] == line[2..3]), "{why}");
+    let table = place.run(&["sources"]).well();
+    let rows: Vec<&str> = table.lines().skip(1).take(8).collect();
+    assert!(rows.len() == 8 && rows.iter().all(|row| row[..1] == row[2..3]), "{table}");
+    assert_eq!(
+        table.lines().nth(9),
+        Some("  ~ suspect, x falseticker, ? undecided, - no_select: see ffclock sources --why")
+    );
+    let shared: String = table.split_inclusive('\n').take(10).collect();
+    assert!(place.run(&["status"]).well().contains(&shared));
+    let help = place.run(&["sources", "--help"]).well();
+    for sign in ["*", "+", "~", "x", "?", "-"] {
+        assert!(help.lines().any(|line| line.starts_with(&format!("  {sign}  "))), "{sign}: {help}");
+    }
 }
 
 #[test]

@@ -204,8 +204,8 @@ fn stamps_centuries_away_are_refused() {
 fn other_files_are_no_records() {
     let path = directory("foreign").join("x");
     for (bytes, expected) in [
-        (&b""[..], "no recording"),
-        (&b"Ta,Tb\n1,2\n"[..], "no recording"),
+        (&b""[..], "is no record of `ffclock-lab probe run --record`"),
+        (&b"Ta,Tb\n1,2\n"[..], "is no record of `ffclock-lab probe run --record`"),
         (&b"PAR1PAR1PAR1"[..], "Parquet"),
         (
             &b"{\"format\":\"ffclock counters 1\",\"instrument\":\"latency\"}\n{\"record\":\"end\",\"records\":0}\n"[..],
