@@ -163,6 +163,7 @@ mod tests {
             offset_s: None,
             vote: SourceVote { proven_s: Some((-1.0, 1.0)), heard_s: Some(8.0), ..SourceVote::default() },
             authentication: Default::default(),
+            ptp: None,
             why: String::new(),
         }
     }

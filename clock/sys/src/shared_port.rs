@@ -2,8 +2,8 @@
 //! host have: for each of them the kernel picks out what is its own.
 //!
 //! A socket in a group hears that group on its own device alone; a socket towards a host hears that host alone. Neither
-//! hears what another socket of this host sends. Linux alone has all that this takes. A packet received is never taken for the answer to one sent: messages
-//! of such protocols come unasked.
+//! hears what another socket of this host sends. Linux alone has all that this takes. A packet received is never taken
+//! for the answer to one sent: messages of such protocols come unasked.
 
 #[cfg(target_os = "linux")]
 use crate::address::RawAddress;
