@@ -184,3 +184,109 @@ fn a_master_is_followed_by_multicast_lost_and_found_again() {
     is_right(&mut judge);
     assert!(judge.readings > 1000);
 }
+
+/// The master that the first server follows has this clock identity.
+fn follows(status: &StatusReport, grandmaster: &str) -> bool {
+    ptp(status).grandmaster.as_deref() == Some(grandmaster)
+}
+
+#[test]
+fn a_better_master_takes_over_and_the_other_one_follows_it() {
+    if !is_on_a_host("a_better_master_takes_over_and_the_other_one_follows_it") {
+        return;
+    }
+    let [good, better] = ["020000.fffe.000001", "020000.fffe.000002"];
+    let other = Other::join("ptp-better");
+    let _good = other.serve("-4", &format!("clockIdentity {good}\n"));
+    let scratch = Scratch::new("ptp-better");
+    let (daemon, mut judge) = start(&scratch, &server("interface = \"ours0\""));
+    let status = daemon.wait_for("the first", |status| follows(status, good) && status.sources[0].used >= 8);
+    let used = status.sources[0].used;
+    let second = other.serve("-4 --priority1 100", &format!("clockIdentity {better}\n"));
+    daemon.wait_for("the better one", |status| follows(status, better) && status.sources[0].used >= used + 8);
+    is_right(&mut judge);
+    drop(second);
+    let status = daemon.wait_for("the first again", |status| follows(status, good));
+    let used = status.sources[0].used;
+    let status = daemon.wait_for("its exchanges", |status| status.sources[0].used >= used + 8);
+    is_right(&mut judge);
+    let chosen = status.events.iter().filter(|event| event.text.starts_with("this master is the best"));
+    assert!(chosen.count() >= 1, "{:?}", status.events);
+}
+
+#[test]
+fn a_master_is_asked_by_unicast() {
+    if !is_on_a_host("a_master_is_asked_by_unicast") {
+        return;
+    }
+    let other = Other::join("ptp-unicast");
+    let _ptp4l = other.serve("-4 --unicast_listen 1 --inhibit_multicast_service 1", "");
+    let scratch = Scratch::new("ptp-unicast");
+    let keys = "address = \"10.81.0.2\"\nsync_interval = \"250 ms\"\nannounce_interval = \"500 ms\"";
+    let (daemon, mut judge) = start(&scratch, &server(keys));
+    let status = daemon.wait_for("some exchanges", |status| status.sources[0].used >= 8);
+    is_right(&mut judge);
+    let source = &status.sources[0];
+    assert_eq!((source.name.as_str(), source.address.as_deref()), ("ptp:10.81.0.2/0", Some("10.81.0.2")));
+    assert!(ptp(&status).master.is_some() && source.sent > source.exchanges, "{source:?}");
+}
+
+#[test]
+fn masters_are_followed_over_ipv6() {
+    if !is_on_a_host("masters_are_followed_over_ipv6") {
+        return;
+    }
+    let six = "/proc/sys/net/ipv6/conf";
+    if !Path::new(six).exists() {
+        println!("SKIP: this kernel knows no IPv6");
+        return;
+    }
+    // An address is of use at once where it need not be tried first.
+    std::fs::write(format!("{six}/default/accept_dad"), "0").expect("a namespace of our own");
+    std::fs::write(format!("{six}/default/disable_ipv6"), "0").expect("a namespace of our own");
+    let other = Other::join("ptp-ipv6");
+    for command in
+        [format!("echo 0 > {six}/theirs0/disable_ipv6"), "ip address add fd81::2/64 dev theirs0 nodad".into()]
+    {
+        other.run(&command);
+    }
+    ip("address add fd81::1/64 dev ours0 nodad");
+    // One master, heard in both ways.
+    let _ptp4l = other.serve("-6 --unicast_listen 1", "");
+    let scratch = Scratch::new("ptp-ipv6");
+    let unicast = "address = \"fd81::2\"\nsync_interval = \"250 ms\"\nannounce_interval = \"500 ms\"";
+    let servers = server("interface = \"ours0\"\nfamily = \"ipv6\"") + &server(unicast);
+    let (daemon, mut judge) = start(&scratch, &servers);
+    let status =
+        daemon.wait_for("some exchanges of both", |status| status.sources.iter().all(|source| source.used >= 8));
+    is_right(&mut judge);
+    assert_eq!(status.sources[0].name, "ptp6:ours0/0");
+    assert_eq!(status.sources[0].address.as_deref(), Some("ff0e::181 on ours0"));
+    assert_eq!(status.sources[1].name, "ptp:fd81::2/0");
+    assert_eq!(status.sources[1].vote.same_as.as_deref(), Some("ptp6:ours0/0"), "one master has one vote");
+}
+
+#[test]
+fn a_grandmaster_that_lies_by_a_millisecond_is_a_falseticker() {
+    if !is_on_a_host("a_grandmaster_that_lies_by_a_millisecond_is_a_falseticker") {
+        return;
+    }
+    let other = Other::join("ptp-liar");
+    let _honest = [0, 1].map(|domain| other.serve(&format!("-4 --domainNumber {domain}"), ""));
+    // Its stamps of what it sends and of what it receives are a millisecond ahead.
+    let lie = "[theirs0]\negressLatency 1000000\ningressLatency -1000000\n";
+    let _liar = other.serve("-4 --domainNumber 2", lie);
+    let scratch = Scratch::new("ptp-liar");
+    let domains = [0, 1, 2].map(|domain| server(&format!("interface = \"ours0\"\ndomain = {domain}")));
+    let (daemon, mut judge) = start(&scratch, &domains.concat());
+    let status = daemon.wait_for("a verdict", |status| {
+        status.quorum == Some(QuorumReport::Majority) && status.sources.iter().all(|source| source.used >= 8)
+    });
+    let beliefs: Vec<BeliefReport> = status.sources.iter().map(|source| source.belief).collect();
+    assert_eq!(beliefs, [BeliefReport::Truechimer, BeliefReport::Truechimer, BeliefReport::Falseticker]);
+    let misses = status.sources[2].vote.misses_s.expect("it misses the others");
+    assert!((0.0005..0.001).contains(&misses), "{misses} s");
+    is_right(&mut judge);
+    let rejected = |reason: &str| status.sources[0].rejected.iter().any(|(name, _)| name == reason);
+    assert!(rejected("domain"), "messages of the other domains: {:?}", status.sources[0].rejected);
+}
