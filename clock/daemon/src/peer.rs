@@ -516,7 +516,7 @@ impl Peer {
 
     /// The leap second that it last announced, which may have passed.
     pub(crate) fn announced(&self) -> Option<LeapAnnouncement> {
-        self.announced
+        self.feed.as_ref().map_or(self.announced, |feed| feed.announced())
     }
 
     /// Sets the leap seconds that hold from now on.

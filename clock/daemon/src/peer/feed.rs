@@ -7,7 +7,7 @@ use ffclock_control::protocol::SourceReport;
 use ffclock_ptp::PortIdentity;
 use ffclock_source::Reachability;
 use ffclock_sys::StampQuality;
-use ffclock_units::{Exchange, LeapTable, Moment, Mono, Span};
+use ffclock_units::{Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Span};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
@@ -59,6 +59,8 @@ pub(super) trait Feed {
     fn quality(&self) -> StampQuality;
     /// Who gives the exchanges, where it may be one or another.
     fn counterpart(&self) -> Option<Counterpart>;
+    /// The leap second that was last announced, which may have passed.
+    fn announced(&self) -> Option<LeapAnnouncement>;
     /// Sets the leap seconds that hold from now on.
     fn set_leaps(&mut self, leaps: LeapTable);
     /// Takes over options that may change while it runs.

@@ -17,9 +17,9 @@ use ffclock_ptp::{
     ArbitraryTimescale, Channel, ClaimRules, ClockIdentity, Delivery, ExchangePairing, Follower, FollowerConfig,
     MESSAGE_BYTES_MAX, Master, NetworkAddress, PortIdentity, PtpEvent, PtpRejection,
 };
-use ffclock_source::Reachability;
+use ffclock_source::{LeapWatch, Reachability};
 use ffclock_sys::{SocketEvent, StampQuality};
-use ffclock_units::{Bound, Exchange, LeapTable, Moment, Mono, Period, Span};
+use ffclock_units::{Bound, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Span};
 use link::PtpLink;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -48,6 +48,8 @@ pub(super) struct Ptp {
     server: ServerConfig,
     stamps: StampChoice,
     own: PortIdentity,
+    leaps: LeapTable,
+    leap_watch: LeapWatch,
     follower: Follower,
     pairing: ExchangePairing,
     link: Option<PtpLink>,
@@ -75,6 +77,8 @@ impl Ptp {
         Ptp {
             stamps: environment.stamps,
             own,
+            leaps: environment.leaps,
+            leap_watch: LeapWatch::default(),
             follower,
             pairing: ExchangePairing::new(environment.nominal, server.source.root_distance_max),
             link: None,
@@ -238,6 +242,9 @@ impl Ptp {
             let kind = "no usable stamps come from the kernel: those of user space serve";
             self.notes.push(Note::notice(kind, reason));
         }
+        // What it returns is news; what holds is asked for.
+        let label = self.leaps.utc_from_tai(exchange.server_out).since_origin();
+        self.leap_watch.observe(exchange.server.leap, Moment::from_origin(label));
         self.exchanges.push(exchange);
         self.counts.exchanges += 1;
         if self.standing == Reachability::Reachable {
@@ -312,7 +319,12 @@ impl Feed for Ptp {
         self.master.map(|master| Counterpart::Master(master.port, self.server.ptp.domain))
     }
 
+    fn announced(&self) -> Option<LeapAnnouncement> {
+        self.leap_watch.announced()
+    }
+
     fn set_leaps(&mut self, leaps: LeapTable) {
+        self.leaps = leaps;
         self.follower.set_leaps(leaps);
     }
 
@@ -324,7 +336,7 @@ impl Feed for Ptp {
     fn begin_epoch(&mut self, beginning: &Beginning, now: Moment<Mono>) {
         let environment = &beginning.environment;
         self.follower = follower(&self.server, environment.nominal, (self.own, now));
-        self.follower.set_leaps(environment.leaps);
+        self.set_leaps(environment.leaps);
         self.pairing = ExchangePairing::new(environment.nominal, self.server.source.root_distance_max);
         self.exchanges.clear();
         // Packets that wait were stamped before the break.

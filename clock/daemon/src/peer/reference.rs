@@ -15,7 +15,7 @@ use ffclock_control::protocol::SourceReport;
 use ffclock_reference::{NumberingRefused, Sample, SamplePairing, number};
 use ffclock_source::Reachability;
 use ffclock_sys::StampQuality;
-use ffclock_units::{Exchange, Leap, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
+use ffclock_units::{Exchange, Leap, LeapAnnouncement, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
 use inputs::Input;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -194,6 +194,10 @@ impl Feed for Reference {
     }
 
     fn counterpart(&self) -> Option<Counterpart> {
+        None
+    }
+
+    fn announced(&self) -> Option<LeapAnnouncement> {
         None
     }
 
