@@ -290,3 +290,18 @@ fn a_grandmaster_that_lies_by_a_millisecond_is_a_falseticker() {
     let rejected = |reason: &str| status.sources[0].rejected.iter().any(|(name, _)| name == reason);
     assert!(rejected("domain"), "messages of the other domains: {:?}", status.sources[0].rejected);
 }
+
+#[test]
+fn a_daemon_without_the_right_to_the_ports_says_which_one_it_takes() {
+    if !is_on_a_host("a_daemon_without_the_right_to_the_ports_says_which_one_it_takes") {
+        return;
+    }
+    ip("link set lo up");
+    let scratch = Scratch::new("ptp-rights");
+    let without = "exec setpriv --bounding-set=-net_bind_service --inh-caps=-net_bind_service \"$0\" \"$@\"";
+    let config = scratch.daemon_section("") + &server("interface = \"lo\"");
+    let daemon = Daemon::start_after(&scratch, &config, without);
+    let status = daemon.wait_for("the event", |status| has_event(status, "masters of PTP cannot be heard"));
+    assert!(has_event(&status, "UDP port 319 takes the capability CAP_NET_BIND_SERVICE"), "{:?}", status.events);
+    assert_eq!(status.sources[0].state, SourceState::Resolving);
+}
