@@ -95,7 +95,8 @@ fn shared(address: SocketAddr) -> io::Result<UdpSocket> {
     ffi::bound_socket(&RawAddress::encode(address), &options).map(UdpSocket::from)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use crate::{SocketEvent, Stamper, device_index};

@@ -281,7 +281,10 @@ pub(super) fn obstacles(config: &Config) -> Vec<String> {
     missing.map(|device| format!("interface = \"{device}\": there is no such network device")).collect()
 }
 
-fn names(describe: fn(&mut dyn FnMut(OptionDoc<'_>))) -> Vec<&'static str> {
+/// Shows every option of a struct.
+type Describe = fn(&mut dyn FnMut(OptionDoc<'_>));
+
+fn names(describe: Describe) -> Vec<&'static str> {
     let mut names = Vec::new();
     describe(&mut |doc| names.push(doc.name));
     names

@@ -140,7 +140,8 @@ impl PtpLink {
 
     /// A message whose stamp has been waited for long enough, with the stamp that serves.
     pub(super) fn overdue(&mut self, now: Moment<Mono>) -> Option<(PtpTicket, BestStamp)> {
-        let first = self.waiting.pop_front_if(|waiting| waiting.until <= now)?;
+        self.deadline().filter(|until| *until <= now)?;
+        let first = self.waiting.pop_front()?;
         Some((first.ticket, self.event.give_up_sent(&first.sent)))
     }
 
