@@ -352,6 +352,7 @@ mod tests {
             (format!("{PTP}pool = \"gm.example\"\n"), 1, "pool is for NTP alone"),
             ("[[server]]\naddress = \"a\"\ndomain = 1\n".to_owned(), 1, "domain is for PTP alone"),
             (format!("{eth}sync_interval = \"3 s\"\n"), 4, "a power of two of a second"),
+            (format!("{eth}delay = \"p2p\"\n"), 4, "peer delay proves nothing of a master's time"),
             (format!("{eth}grandmaster = \"b268b8\"\n"), 4, "clock identity"),
             (format!("{PTP}interface = \"a/b\"\naddress = \"192.0.2.7\"\n"), 3, "network device"),
             (format!("{eth}{eth}"), 4, "the server ptp:eth0/0 is configured twice"),

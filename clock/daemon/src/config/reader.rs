@@ -18,7 +18,14 @@ type Table<'t> = DeTable<'t>;
 
 const DESCRIBED: Described = Described {
     options: |visit| describe_all(&mut |_, doc| visit(doc)),
-    instead_of: |name| (name == "pool").then_some(": it belongs below [[server]]"),
+    instead_of: |name| match name {
+        "pool" => Some(": it belongs below [[server]]"),
+        "delay" => Some(
+            ": a [[reference]] has it; with PTP the way is measured end to end, since peer delay proves nothing of a master's \
+             time",
+        ),
+        _ => None,
+    },
     no_value: "every line is KEY = VALUE, and a server is `[[server]]` with `address = \"NAME\"` below",
     twice: |name| {
         (name == "estimator").then_some(
