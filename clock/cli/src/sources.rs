@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::marks::{self, Mark};
 use crate::text::Align::{Left, Right};
 use crate::{Global, control, output, status, text};
-use ffclock_control::protocol::{Agreement, AuthenticationKind, SourceReport, StatusReport};
+use ffclock_control::protocol::{Agreement, AuthenticationKind, PtpReport, SourceReport, StatusReport};
 
 /// Options of `ffclock sources`.
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ replies. ESTIMATOR is the algorithm, with ? where the learned one has too little
 where it contradicts the classic one. The table takes 120 columns at most: long names are shortened in
 their middle, and columns that have no room are left out from the right. --why and --json shorten nothing.
 
---why shows for each server what authenticates it, what it claims about itself, the interval that its exchanges prove for
+--why shows for each server what authenticates it, of one of PTP the master that it follows, what it claims about itself, the interval that its exchanges prove for
 the true time relative to the published one, what its clock is off by, its standard uncertainty and
 the part of that which exchanges show (noise), and whether it is believed and why. --json holds the same (`vote`, `why`)."
     )
@@ -83,12 +83,26 @@ fn reason(source: &SourceReport) -> String {
     });
     let field = |name: &str, value: Option<String>| format!("  {name:<10}{}\n", value.unwrap_or_else(unknown));
     format!("{} {}\n", Mark::of(source).sign, text::printable(&source.name))
+        + &source.ptp.as_ref().map_or_else(String::new, |ptp| field("follows", Some(followed(ptp))))
         + &field("protected", Some(protection(source)))
         + &field("claims", claims)
         + &field("proves", proves)
         + &field("off by", source.offset_s.map(signed))
         + &field("uncertain", uncertainties(source))
         + &field("verdict", Some(text::printable(&source.why)))
+}
+
+/// The master of a server of PTP.
+fn followed(ptp: &PtpReport) -> String {
+    let domain = ptp.domain;
+    let master = ptp.grandmaster.as_ref().zip(ptp.clock_class).zip(ptp.steps_removed);
+    master.map_or_else(
+        || format!("no master in domain {domain}"),
+        |((grandmaster, class), steps)| {
+            let grandmaster = text::printable(grandmaster);
+            format!("the grandmaster {grandmaster} of class {class} in domain {domain}, {steps} boundary clocks away")
+        },
+    )
 }
 
 /// The standard uncertainty of a server's clock and, from daemons that say so, the noise in it.

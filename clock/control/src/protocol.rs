@@ -287,9 +287,28 @@ pub struct SourceReport {
     /// What authenticates its packets.
     #[serde(default)]
     pub authentication: AuthenticationReport,
+    /// What it announces, of a server of PTP; absent of other servers.
+    #[serde(default)]
+    pub ptp: Option<PtpReport>,
     /// Whether it is believed and why, in one sentence; empty from daemons before 0.2.
     #[serde(default)]
     pub why: String,
+}
+
+/// A server of PTP and the master that it follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PtpReport {
+    /// The domain.
+    pub domain: u16,
+    /// The port that is followed, as linuxptp prints it: "b268b8.fffe.d92b00-1"; absent while there is none, as are the
+    /// fields below.
+    pub master: Option<String>,
+    /// The clock identity of its grandmaster.
+    pub grandmaster: Option<String>,
+    /// The clock class of the grandmaster: 6 follows a primary reference, 7 did until lately.
+    pub clock_class: Option<u8>,
+    /// Boundary clocks between the grandmaster and the master.
+    pub steps_removed: Option<u16>,
 }
 
 /// What authenticates a server's packets.

@@ -21,7 +21,8 @@ fn verdict(source: &SourceReport, quorum: QuorumReport, vote: &VoteReport) -> St
         return "not believed: no_select; it is only measured".to_owned();
     }
     if let Some(other) = &source.vote.same_as {
-        return format!("not counted: it has the same address as {other}, which has the vote of both");
+        let shared = if source.ptp.is_some() { "follows the same master" } else { "has the same address" };
+        return format!("not counted: it {shared} as {other}, which has the vote of both");
     }
     if source.vote.spare {
         return "spare: its pool has as many votes without it as it may; it steps in when one of them is lost"
@@ -41,9 +42,18 @@ fn verdict(source: &SourceReport, quorum: QuorumReport, vote: &VoteReport) -> St
 /// Why nothing is proven of a server's time.
 fn unheard(source: &SourceReport) -> String {
     match source.state {
+        SourceState::Resolving if source.ptp.is_some() => {
+            "not believed: masters of PTP cannot be heard, the log says why".to_owned()
+        }
         SourceState::Resolving => "not believed: its name has no address yet".to_owned(),
+        SourceState::Waiting if source.ptp.is_some() => {
+            "not believed: a first exchange with a master is awaited".to_owned()
+        }
         SourceState::Waiting => "not believed: its first answer is awaited".to_owned(),
         SourceState::Reachable => "not believed: none of its answers could be used yet".to_owned(),
+        SourceState::Unreachable if source.ptp.is_some() => {
+            "not believed: no master of PTP gave time that can be used".to_owned()
+        }
         SourceState::Unreachable => format!("not believed: it has not answered ({} requests lost)", source.lost),
         SourceState::Refused => "not believed: it asked us to stay away".to_owned(),
     }
@@ -132,7 +142,7 @@ fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Agreement, Algorithm, SourceVote};
+    use crate::protocol::{Agreement, Algorithm, PtpReport, SourceVote};
 
     fn source() -> SourceReport {
         SourceReport {
@@ -163,6 +173,7 @@ mod tests {
             offset_s: None,
             vote: SourceVote { proven_s: Some((-1.0, 1.0)), heard_s: Some(8.0), ..SourceVote::default() },
             authentication: Default::default(),
+            ptp: None,
             why: String::new(),
         }
     }
@@ -231,6 +242,11 @@ mod tests {
         assert!(said(&unheard(SourceState::Reachable)).ends_with("could be used yet"));
         let no_select = SourceReport { vote: SourceVote { no_select: true, ..source().vote }, ..source() };
         assert_eq!(said(&no_select), "not believed: no_select; it is only measured");
+        let ptp = Some(PtpReport::default());
+        let of_ptp = |state| said(&SourceReport { ptp: ptp.clone(), ..unheard(state) });
+        assert!(of_ptp(SourceState::Resolving).contains("cannot be heard"));
+        assert!(of_ptp(SourceState::Waiting).contains("first exchange with a master"));
+        assert!(of_ptp(SourceState::Unreachable).contains("no master of PTP"));
         let twin = SourceReport { vote: SourceVote { same_as: Some("b".into()), ..source().vote }, ..source() };
         assert_eq!(said(&twin), "not counted: it has the same address as b, which has the vote of both");
         let spare = SourceReport { vote: SourceVote { spare: true, ..source().vote }, ..source() };

@@ -2,7 +2,7 @@
 
 use ffclock_control::protocol::{
     Agreement, Algorithm, Answer, AuthenticationReport, BeliefReport, ClockReport, CounterReport, EventReport,
-    QuorumReport, Request, SourceReport, SourceState, SourceVote, Status, StatusReport, VoteReport,
+    PtpReport, QuorumReport, Request, SourceReport, SourceState, SourceVote, Status, StatusReport, VoteReport,
 };
 use serde_json::Value;
 
@@ -35,6 +35,13 @@ fn source() -> SourceReport {
         offset_s: Some(0.0),
         vote: SourceVote { proven_s: Some((0.0, 0.0)), ..SourceVote::default() },
         authentication: AuthenticationReport::default(),
+        ptp: Some(PtpReport {
+            domain: 0,
+            master: Some("b268b8.fffe.d92b00-1".into()),
+            grandmaster: Some("b268b8.fffe.d92b00".into()),
+            clock_class: Some(6),
+            steps_removed: Some(0),
+        }),
         why: "believed".into(),
     }
 }

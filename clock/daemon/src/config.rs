@@ -10,6 +10,7 @@ mod lookup;
 mod places;
 mod polls;
 mod protection;
+mod ptp;
 mod reader;
 mod reference;
 mod values;
@@ -21,6 +22,8 @@ pub use lookup::{AddressFamily, LookUpConfig, PoolConfig, PoolVotes};
 pub use places::{NoPlace, Surroundings};
 pub use polls::{KeptNoise, PollConfig};
 pub use protection::{KeyChoice, NtsBootstrap, ProtectionConfig, Requirement, ServerProtection};
+pub use ptp::{DeviceName, GrandmasterChoice, MessageInterval, Protocol, PtpConfig, TimescaleChoice};
+pub(crate) use ptp::{EVENT_PORT, GENERAL_PORT, PtpPlace};
 pub use reference::{EdgeChoice, ReferenceConfig, ReferenceInput, ScaleChoice};
 pub use values::{
     CounterChoice, DeviceStamps, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice,
@@ -90,7 +93,7 @@ ffclock_units::options! {
 ffclock_units::options! {
     /// The address of a server.
     pub struct ServerAddress {
-        /// The server's name or address, without its port; each server has this or `pool`. A name is looked up
+        /// The server's name or address, without its port; each server of NTP has this or `pool`. A name is looked up
         /// again when the server stops answering, and every `look_up_every`.
         address: HostName = HostName::unset();
         /// The server's UDP port.
@@ -134,6 +137,8 @@ pub struct ServerConfig {
     pub slot: Option<u32>,
     /// What it is, if it is no server but a reference at this host.
     pub reference: Option<ReferenceConfig>,
+    /// How it speaks, and which masters are heard if that is PTP.
+    pub ptp: PtpConfig,
     /// How its addresses are found.
     pub look_up: LookUpConfig,
     /// What protects the conversation with it.
@@ -208,7 +213,7 @@ impl Config {
         let config = reader.config(servers);
         if let Some(config) = &config {
             reader.report(check::obstacles(&config.daemon));
-            reader.report_references(config);
+            reader.report_devices(config);
         }
         reader.end(config)
     }
@@ -225,6 +230,7 @@ pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     ServerAddress::describe(&mut |doc| visit("server", doc));
     ServerProtection::describe(&mut |doc| visit("server", doc));
     ServerVote::describe(&mut |doc| visit("server", doc));
+    PtpConfig::describe(&mut |doc| visit("ptp", doc));
     ReferenceConfig::describe(&mut |doc| visit("reference", doc));
     LookUpConfig::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));
@@ -432,6 +438,7 @@ mod tests {
             include_str!("../../../docs/operations.md"),
             include_str!("../../../docs/configuration.md"),
             include_str!("../../../docs/freebsd.md"),
+            include_str!("../../../docs/ptp.md"),
         ];
         let mut shown = 0;
         for block in documents.iter().flat_map(|document| document.split("```toml\n").skip(1)) {

@@ -125,8 +125,8 @@ impl Listeners {
         if let Some(timer) = &self.clock_set {
             waiting.add(Interest::readable(timer.as_fd()), Wake::ClockSet);
         }
-        for (server, descriptor) in keeper.peers.iter().map(Peer::descriptor).enumerate() {
-            if let Some(descriptor) = descriptor {
+        for (server, descriptors) in keeper.peers.iter().map(Peer::descriptors).enumerate() {
+            for descriptor in descriptors.into_iter().flatten() {
                 waiting.add(Interest::readable(descriptor), Wake::Server(server));
             }
         }

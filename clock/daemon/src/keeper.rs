@@ -547,9 +547,9 @@ fn start_recording(
     std::fs::create_dir_all(directory)?;
     let created = ffclock_sys::system_utc_now();
     let slot = server.slot.map(|slot| format!("-{slot}")).unwrap_or_default();
-    let name = match &server.reference {
-        Some(_) => server.name().replace(['/', ':'], "-"),
-        None => format!("{}-{}{slot}", server.address.address, server.address.port).replace([':', '%'], "_"),
+    let name = match (&server.reference, server.is_ptp()) {
+        (Some(_), _) | (_, true) => server.name().replace(['/', ':', '%'], "-"),
+        (None, false) => format!("{}-{}{slot}", server.address.address, server.address.port).replace([':', '%'], "_"),
     };
     let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
     let metadata = vec![

@@ -3,9 +3,11 @@
 //! Packets are taken over in two steps, [`Peer::receive`] and [`Peer::digest`], so that in between the keeper can check
 //! whether the counter's run was broken while they were stamped.
 
+mod feed;
 mod guard;
 mod link;
 mod outcome_log;
+mod ptp;
 mod reference;
 mod report;
 mod stamping;
@@ -16,6 +18,8 @@ use crate::establish::{Established, Establisher, EstablishmentOrder};
 use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
+pub(crate) use feed::Counterpart;
+use feed::{Feed, Note};
 use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, Outcome, ProvenInterval, RateMemory, Verdict};
 use ffclock_nts::mac::SymmetricKey;
 use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
@@ -28,7 +32,8 @@ use ffclock_units::{
 use guard::{OpenedDatagram, PacketGuard};
 use link::{BUFFER_BYTES, Link};
 use outcome_log::Reported;
-use reference::{Note, Reference};
+use ptp::Ptp;
+use reference::Reference;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
@@ -84,11 +89,11 @@ struct LastExchange {
     round_trip: Option<Span>,
 }
 
-/// The address and options that the present estimate rests on.
+/// The other end and the options that the present estimate rests on.
 #[derive(Clone, PartialEq)]
 struct Basis {
     options: EstimatorConfig,
-    address: Option<SocketAddr>,
+    counterpart: Option<Counterpart>,
 }
 
 /// The counts of estimators that have been replaced.
@@ -105,8 +110,8 @@ pub(crate) struct Peer {
     config: ServerConfig,
     environment: Environment,
     source: Source,
-    /// What it is, if it is no server.
-    reference: Option<Box<Reference>>,
+    /// What gives its exchanges, unless it is a server of NTP.
+    feed: Option<Box<dyn Feed>>,
     guard: PacketGuard,
     estimator: Chosen,
     basis: Basis,
@@ -150,10 +155,10 @@ impl Peer {
         Peer {
             name: config.name(),
             source,
-            reference: Reference::of(&config, (environment.nominal, environment.leaps), now),
+            feed: feed::of(&config, &environment, now),
             guard: if config.protection.nts { PacketGuard::Nts(Box::default()) } else { PacketGuard::Plain },
             estimator: config.estimator.build(environment.nominal, remembered),
-            basis: Basis { options: config.estimator.clone(), address: None },
+            basis: Basis { options: config.estimator.clone(), counterpart: None },
             config,
             environment,
             tally: Tally::default(),
@@ -184,18 +189,18 @@ impl Peer {
         self.unwritten.clear();
     }
 
-    /// The descriptor to wait for, once there is an address.
-    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        match &self.reference {
-            Some(reference) => reference.descriptor(),
-            None => self.link.as_ref().map(Link::descriptor),
+    /// The descriptors to wait for, once there is an address.
+    pub(crate) fn descriptors(&self) -> [Option<BorrowedFd<'_>>; 2] {
+        match &self.feed {
+            Some(feed) => feed.descriptors(),
+            None => [self.link.as_ref().map(Link::descriptor), None],
         }
     }
 
     /// The time of the next action even if no packet comes.
     pub(crate) fn next_timeout(&self) -> Option<Moment<Mono>> {
-        match &self.reference {
-            Some(reference) => Some(reference.next()),
+        match &self.feed {
+            Some(feed) => Some(feed.next()),
             None if self.link.is_some() => Some(self.source.poll_timeout()),
             None => self.next_look_up,
         }
@@ -203,8 +208,8 @@ impl Peer {
 
     /// Whether a request is due, or a reply overdue.
     pub(crate) fn is_due(&self, now: Moment<Mono>) -> bool {
-        match &self.reference {
-            Some(reference) => reference.next() <= now,
+        match &self.feed {
+            Some(feed) => feed.next() <= now,
             None => self.link.is_some() && self.source.poll_timeout() <= now,
         }
     }
@@ -212,8 +217,8 @@ impl Peer {
     /// Takes over what the socket has: sent stamps, replies, errors. Nothing is computed from it before
     /// [`Peer::digest`].
     pub(crate) fn receive(&mut self, context: &mut Context) {
-        if let Some(reference) = &mut self.reference {
-            return reference.collect(context);
+        if let Some(feed) = &mut self.feed {
+            return feed.collect(context);
         }
         let mut buffer = [0; BUFFER_BYTES];
         let (mut has_come, mut has_waited) = (false, false);
@@ -318,17 +323,17 @@ impl Peer {
 
     /// Computes with the received packets. Returns whether the estimate changed.
     pub(crate) fn digest(&mut self, number: usize, context: &mut Context) -> bool {
-        let mut changed = self.digest_reference(number, context);
+        let mut changed = self.digest_feed(number, context);
         while let Some(event) = self.source.poll_event() {
             changed |= self.take_event(number, &event, context);
         }
         changed
     }
 
-    /// Computes with what the reference said.
-    fn digest_reference(&mut self, number: usize, context: &mut Context) -> bool {
-        let Some(reference) = &mut self.reference else { return false };
-        let (exchanges, notes) = (reference.take_exchanges(), reference.take_notes());
+    /// Computes with what a feed gave.
+    fn digest_feed(&mut self, number: usize, context: &mut Context) -> bool {
+        let Some(feed) = &mut self.feed else { return false };
+        let (exchanges, notes) = (feed.take_exchanges(), feed.take_notes());
         let mut changed = !exchanges.is_empty();
         for Note { weight, kind, detail } in notes {
             changed |= weight != Weight::Detail;
@@ -343,7 +348,7 @@ impl Peer {
 
     /// Sends a request if one is due; gives up one that was not answered. Returns whether the estimate changed.
     pub(crate) fn ask(&mut self, number: usize, context: &mut Context) -> bool {
-        if self.reference.is_some() {
+        if self.feed.is_some() {
             // It was read before this.
             return false;
         }
@@ -389,7 +394,7 @@ impl Peer {
 
     /// Whether its name is looked up for it alone: not with its pool's, nor when keys are established.
     pub(crate) fn is_found_by_name(&self) -> bool {
-        self.config.pool().is_none() && !self.is_nts() && self.reference.is_none()
+        self.config.pool().is_none() && !self.is_nts() && self.feed.is_none()
     }
 
     /// Whether the server has an address in place of a name.
@@ -445,6 +450,14 @@ impl Peer {
         self.link.as_ref().map(Link::address)
     }
 
+    /// Who is at the other end at present, or was last.
+    pub(crate) fn counterpart(&self) -> Option<Counterpart> {
+        match &self.feed {
+            Some(feed) => feed.counterpart(),
+            None => self.address().map(Counterpart::Address),
+        }
+    }
+
     /// The port that the last request left from.
     #[cfg(test)]
     pub(crate) fn local_port(&self) -> Option<u16> {
@@ -458,7 +471,7 @@ impl Peer {
 
     /// The time between two requests.
     pub(crate) fn poll_interval(&self) -> Span {
-        self.reference.as_ref().map_or_else(|| self.source.poll_interval(), |reference| reference.poll())
+        self.feed.as_ref().map_or_else(|| self.source.poll_interval(), |feed| feed.poll())
     }
 
     /// Its place among the servers that are asked in turn.
@@ -468,7 +481,7 @@ impl Peer {
 
     /// Whether it answers, or gives time.
     fn reachability(&self) -> Reachability {
-        self.reference.as_ref().map_or_else(|| self.source.reachability(), |reference| reference.standing())
+        self.feed.as_ref().map_or_else(|| self.source.reachability(), |feed| feed.standing())
     }
 
     /// Whether it may still answer: it did not refuse.
@@ -503,15 +516,15 @@ impl Peer {
 
     /// The leap second that it last announced, which may have passed.
     pub(crate) fn announced(&self) -> Option<LeapAnnouncement> {
-        self.announced
+        self.feed.as_ref().map_or(self.announced, |feed| feed.announced())
     }
 
     /// Sets the leap seconds that hold from now on.
     pub(crate) fn set_leaps(&mut self, leaps: LeapTable) {
         self.environment.leaps = leaps;
         self.source.set_leaps(leaps);
-        if let Some(reference) = &mut self.reference {
-            reference.set_leaps(leaps);
+        if let Some(feed) = &mut self.feed {
+            feed.set_leaps(leaps);
         }
     }
 
@@ -527,9 +540,8 @@ impl Peer {
         let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
         self.replace_estimator(self.config.estimator.build(self.environment.nominal, memory));
         self.last = LastExchange::default();
-        if let Some(reference) = &mut self.reference {
-            let (nominal, leaps) = (self.environment.nominal, self.environment.leaps);
-            reference.begin_epoch((nominal, leaps), (beginning.pace, context.now));
+        if let Some(feed) = &mut self.feed {
+            feed.begin_epoch(beginning, context.now);
         }
         let pause = match beginning.pace {
             Pace::AtOnce => Span::ZERO,
@@ -549,8 +561,8 @@ impl Peer {
     /// with the next exchange: the old estimate serves until then, and the new one knows the counter's rate as well.
     pub(crate) fn reconfigure(&mut self, config: ServerConfig) {
         self.source.reconfigure(config.source.clone());
-        if let Some(reference) = &mut self.reference {
-            reference.reconfigure(config.source.poll);
+        if let Some(feed) = &mut self.feed {
+            feed.reconfigure(&config);
         }
         self.config = config;
     }
@@ -701,13 +713,13 @@ impl Peer {
         self.log_outcome(&outcome, context);
     }
 
-    /// Another address is another server until proven the same, and other options make another estimator. The old
-    /// estimate serves until an exchange that the new one can use; the counter's rate stays known.
+    /// Another address or master is another server until proven the same, and other options make another estimator. The
+    /// old estimate serves until an exchange that the new one can use; the counter's rate stays known.
     fn update(&mut self, exchange: &Exchange, context: &mut Context) -> Outcome {
-        let basis = Basis { options: self.config.estimator.clone(), address: self.address() };
+        let basis = Basis { options: self.config.estimator.clone(), counterpart: self.counterpart() };
         let has_other_options = basis.options != self.basis.options;
-        let has_other_address = self.basis.address.is_some() && basis.address != self.basis.address;
-        if !has_other_options && !has_other_address {
+        let is_other = self.basis.counterpart.is_some() && basis.counterpart != self.basis.counterpart;
+        if !has_other_options && !is_other {
             self.basis = basis;
             return self.estimator.update(exchange);
         }

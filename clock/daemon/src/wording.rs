@@ -107,32 +107,41 @@ mod tests {
     /// and looks for them in the document.
     #[test]
     fn every_kind_of_event_is_explained() {
-        let document = include_str!("../../../docs/operations.md");
+        let operations = include_str!("../../../docs/operations.md");
         let program = [
-            include_str!("event_loop.rs"),
-            include_str!("keeper.rs"),
-            include_str!("keeper/page_file.rs"),
-            include_str!("keeper/election_log.rs"),
-            include_str!("keeper/reporting.rs"),
-            include_str!("keeper/leap_seconds.rs"),
-            include_str!("peer.rs"),
-            include_str!("peer/outcome_log.rs"),
+            (include_str!("event_loop.rs"), operations),
+            (include_str!("keeper.rs"), operations),
+            (include_str!("keeper/page_file.rs"), operations),
+            (include_str!("keeper/election_log.rs"), operations),
+            (include_str!("keeper/reporting.rs"), operations),
+            (include_str!("keeper/leap_seconds.rs"), operations),
+            (include_str!("peer.rs"), operations),
+            (include_str!("peer/outcome_log.rs"), operations),
+            (
+                include_str!("peer/ptp.rs"),
+                concat!(include_str!("../../../docs/ptp.md"), include_str!("../../../docs/operations.md")),
+            ),
         ];
         let mut kinds = 0;
-        for line in program.iter().flat_map(|text| text.lines()) {
+        for (line, document) in
+            program.iter().flat_map(|(text, document)| text.lines().map(move |line| (line, document)))
+        {
             let marks = [
                 "journal.warn(\"",
                 "journal.notice(\"",
                 "Warning, \"",
                 "Notice, \"",
                 "Detail, \"",
+                "Note::warning(\"",
+                "Note::notice(\"",
+                "Note::detail(\"",
                 "let kind = \"",
                 "kind: \"",
             ];
             let Some(rest) = marks.iter().find_map(|mark| line.split(mark).nth(1)) else { continue };
             let kind = rest.split('"').next().unwrap_or_default().split(": user space").next().unwrap_or_default();
             let kind = kind.split(": those of").next().unwrap_or_default();
-            assert!(document.contains(kind), "docs/operations.md does not explain: {kind}");
+            assert!(document.contains(kind), "the documents do not explain: {kind}");
             kinds += 1;
         }
         assert!(kinds > 25, "{kinds} kinds found");

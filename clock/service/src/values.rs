@@ -1,6 +1,6 @@
 //! Values that options of a daemon have, each with its one text form.
 
-use ffclock_units::OptionValue;
+use ffclock_units::{Bound, OptionValue};
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -103,6 +103,10 @@ impl fmt::Display for LoopbackAddress {
 
 impl OptionValue for Switchable<LoopbackAddress> {
     const KIND: &'static str = "\"off\" or a loopback address with a port, such as \"127.0.0.1:9975\"";
+}
+
+impl OptionValue for Switchable<Bound> {
+    const KIND: &'static str = "\"off\" or a non-negative span with its unit, such as \"2 us\"";
 }
 
 impl OptionValue for Switchable<FilePath> {

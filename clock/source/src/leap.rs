@@ -10,15 +10,15 @@ const LEFTOVER: Span = Span::from_secs(86_400);
 /// a label, and one for a server whose clock is late or early and repeats it late or early.
 const DOUBTFUL: Span = Span::from_secs(2);
 
-/// The leap second that the server announces, if any, until a day after it.
+/// The leap second that a server announces, if any, until a day after it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LeapWatch {
+pub struct LeapWatch {
     announced: Option<LeapAnnouncement>,
 }
 
 impl LeapWatch {
     /// Processes the indicator in a reply made at `server_out`. Returns an event if it has changed.
-    pub(crate) fn observe(&mut self, leap: Leap, server_out: Moment<Server>) -> Option<Event> {
+    pub fn observe(&mut self, leap: Leap, server_out: Moment<Server>) -> Option<Event> {
         if let Some(age) = self.announced.map(|known| server_out - midnight(known)).filter(|age| !age.is_negative()) {
             if age < LEFTOVER {
                 return None;
@@ -35,7 +35,7 @@ impl LeapWatch {
     }
 
     /// The leap second announced by the server.
-    pub(crate) const fn announced(&self) -> Option<LeapAnnouncement> {
+    pub const fn announced(&self) -> Option<LeapAnnouncement> {
         self.announced
     }
 }

@@ -44,6 +44,7 @@ pub use adaptive::AdaptivePoll;
 pub use calendar::month_end;
 pub use config::SourceConfig;
 pub use event::{Event, Rejection};
+pub use leap::LeapWatch;
 pub use place::PollPlace;
 pub use reach::Reachability;
 pub use request::{Nonce, Ticket, Transmit};

@@ -192,7 +192,7 @@ impl Judge {
 
     /// A packet was sent. The stamp is here at once where user space alone stamps.
     pub(crate) fn send(&mut self, departure: &DepartureStamp) -> Option<BestStamp> {
-        (self.granted == StampMode::User).then(|| self.sent_by_user(departure, StampDiscarded::Missing))
+        (self.granted == StampMode::User).then(|| self.sent_by_user(departure.user, StampDiscarded::Missing))
     }
 
     /// The better stamps of a packet sent have come, or proved useless.
@@ -258,9 +258,10 @@ impl Judge {
         Ok(stamp)
     }
 
-    fn sent_by_user(&mut self, departure: &DepartureStamp, reason: StampDiscarded) -> BestStamp {
+    /// The stamp of user space serves, for this reason.
+    pub(crate) fn sent_by_user(&mut self, user: Stamp, reason: StampDiscarded) -> BestStamp {
         self.shortfall = reason;
-        BestStamp { stamp: self.shifts.user.sent(departure.user), shortfall: Some(reason) }
+        BestStamp { stamp: self.shifts.user.sent(user), shortfall: Some(reason) }
     }
 
     /// The location of the stamps that were granted.

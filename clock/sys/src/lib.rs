@@ -36,6 +36,7 @@ mod poll;
 mod privilege;
 mod references;
 mod shared_file;
+mod shared_port;
 mod shared_words;
 mod signals;
 mod socket;

@@ -143,7 +143,7 @@ impl StampedSocket {
         Self::of(UdpSocket::bind(address)?, None, mode)
     }
 
-    fn of(socket: UdpSocket, peer: Option<SocketAddr>, wanted: StampMode) -> io::Result<Self> {
+    pub(crate) fn of(socket: UdpSocket, peer: Option<SocketAddr>, wanted: StampMode) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let queues_errors = kernel_stamps::queue_errors(&socket).is_ok();
         let is_granted = wanted != StampMode::User && kernel_stamps::number_packets(&socket, wanted).is_ok();
@@ -211,6 +211,13 @@ impl StampedSocket {
         let kernel = self.ledger.awaited(id).and_then(|packet| packet.kernel);
         self.ledger.settle(id);
         self.judge.give_up(id, kernel)
+    }
+
+    /// The best stamp of a packet sent by a socket without a peer ([`bind`](Self::bind)), of which the kernel's is no
+    /// longer waited for.
+    pub fn give_up_sent(&mut self, sent: &Sent) -> BestStamp {
+        self.ledger.settle(sent.id);
+        self.judge.sent_by_user(sent.user, StampDiscarded::Missing)
     }
 
     /// Our own address.

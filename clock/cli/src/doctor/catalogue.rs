@@ -181,6 +181,10 @@ faults! {
         "look at the network and at the server; another address is tried by itself";
     SERVER_UNRESOLVED = "server-unresolved": Warning, "its name has no address that can be used, so it is not asked",
         "correct the name or `family`; look at /etc/resolv.conf and at the way to the resolver";
+    PTP_CLOSED = "ptp-closed": Warning, "its ports or its network device cannot be had, so no master of PTP is heard",
+        "the event says why: UDP ports 319 and 320 take CAP_NET_BIND_SERVICE (docs/ptp.md has the drop-in), or `interface` is not there";
+    PTP_SILENT = "ptp-silent": Warning, "no master of PTP gives time that can be used",
+        "look at the reasons: `root-distance` wants `accuracy_unclaimed`, `arbitrary-timescale` wants `arbitrary_timescale`; without any, at `domain`, `interface` and the network";
     SERVER_REFUSES = "server-refuses": Warning, "it asked not to be asked again, and is not",
         "take another server";
     SERVER_SLOWED = "server-slowed": Warning, "it asked to be asked less often, so its poll is longer than configured",

@@ -19,7 +19,7 @@ fn of_server(source: &SourceReport, report: &StatusReport) -> Vec<Diagnosis> {
         state(source, report),
         belief(source),
         source.slowed.then(|| fault::SERVER_SLOWED.seen(format!("it is asked every {}", text::span(source.poll_s)))),
-        source.vote.same_as.as_ref().map(|other| fault::SERVER_TWICE.seen(format!("it has the address of {other}"))),
+        source.vote.same_as.as_ref().map(|other| fault::SERVER_TWICE.seen(twin(source, other))),
         refused(source),
         authentication(source, report),
         certificate(source, report),
@@ -35,8 +35,16 @@ fn of_server(source: &SourceReport, report: &StatusReport) -> Vec<Diagnosis> {
     checks.into_iter().flatten().map(named).collect()
 }
 
+fn twin(source: &SourceReport, other: &str) -> String {
+    let shared = if source.ptp.is_some() { "follows the master" } else { "has the address" };
+    format!("it {shared} of {other}")
+}
+
 fn state(source: &SourceReport, report: &StatusReport) -> Option<Diagnosis> {
     let is_new = report.uptime_s < FIRST_ANSWER_S;
+    if source.ptp.is_some() {
+        return state_of_ptp(source).filter(|_| !is_new);
+    }
     let asked = format!("{} requests, {} of them lost", source.sent, source.lost);
     match source.state {
         SourceState::Reachable => None,
@@ -52,6 +60,28 @@ fn state(source: &SourceReport, report: &StatusReport) -> Option<Diagnosis> {
     }
 }
 
+/// A server of PTP asks little and is not asked whether it is there: what counts is that exchanges come.
+fn state_of_ptp(source: &SourceReport) -> Option<Diagnosis> {
+    match source.state {
+        SourceState::Resolving => Some(fault::PTP_CLOSED.seen("masters of PTP cannot be heard")),
+        SourceState::Unreachable => {
+            let count = source.exchanges;
+            Some(fault::PTP_SILENT.seen(format!("{count} exchanges, and none at present ({})", reasons(source))))
+        }
+        SourceState::Waiting | SourceState::Reachable | SourceState::Refused => None,
+    }
+}
+
+/// Why packets were turned away; those near a leap second are by every daemon.
+fn counted(source: &SourceReport) -> impl Iterator<Item = &(String, u64)> {
+    source.rejected.iter().filter(|(reason, _)| reason != "near-leap")
+}
+
+fn reasons(source: &SourceReport) -> String {
+    let reasons: Vec<String> = counted(source).map(|(reason, packets)| format!("{packets} {reason}")).collect();
+    if reasons.is_empty() { "nothing was turned away".to_owned() } else { reasons.join(", ") }
+}
+
 fn belief(source: &SourceReport) -> Option<Diagnosis> {
     match source.belief {
         BeliefReport::Falseticker => Some(fault::FALSETICKER.seen(match source.vote.misses_s {
@@ -64,13 +94,12 @@ fn belief(source: &SourceReport) -> Option<Diagnosis> {
     }
 }
 
-/// More packets were turned away than accepted. Those near a leap second are turned away by every daemon.
+/// More packets were turned away than accepted. Of those of PTP most are for others wherever many clocks share a
+/// network.
 fn refused(source: &SourceReport) -> Option<Diagnosis> {
-    let counted = || source.rejected.iter().filter(|(reason, _)| reason != "near-leap");
-    let total: u64 = counted().map(|(_, packets)| packets).sum();
-    let reasons: Vec<String> = counted().map(|(reason, packets)| format!("{packets} {reason}")).collect();
-    let seen = format!("{total} packets turned away ({}), {} accepted", reasons.join(", "), source.exchanges);
-    (total > source.exchanges.max(10)).then(|| fault::PACKETS_REFUSED.seen(seen))
+    let total: u64 = counted(source).map(|(_, packets)| packets).sum();
+    let seen = format!("{total} packets turned away ({}), {} accepted", reasons(source), source.exchanges);
+    (source.ptp.is_none() && total > source.exchanges.max(10)).then(|| fault::PACKETS_REFUSED.seen(seen))
 }
 
 /// The fault of a server that cannot be asked for want of keys.

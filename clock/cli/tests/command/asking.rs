@@ -166,6 +166,20 @@ The strict bound of 15.1 ms holds as long as at most 1 of the 3 servers with a v
     assert_eq!(answer[0]["vote"]["proven_s"][1], 0.000812);
 }
 
+#[test]
+fn a_server_of_ptp_shows_its_grandmaster() {
+    let mut answer: serde_json::Value = serde_json::from_str(REPORT).unwrap();
+    let master = "b268b8.fffe.d92b00";
+    let ptp = serde_json::json!({"domain": 24, "master": format!("{master}-1"), "grandmaster": master, "clock_class": 6,
+                                 "steps_removed": 0});
+    (answer["sources"][0]["ptp"], answer["sources"][1]["ptp"]) = (ptp, serde_json::json!({"domain": 0}));
+    let place = Place::new();
+    place.answer(&answer.to_string());
+    let out = place.run(&["sources", "--why"]).well();
+    let line = "follows   the grandmaster b268b8.fffe.d92b00 of class 6 in domain 24, 0 boundary clocks away";
+    assert!(out.contains(line) && out.contains("follows   no master in domain 0"), "{out}");
+}
+
 /// As an earlier daemon answers, which knows of no vote, and a later one with fields of its own.
 #[test]
 fn an_answer_of_another_version_is_laid_out_as_far_as_it_is_known() {

@@ -1,7 +1,8 @@
 //! Where a server's addresses come from: one name for one server, or a pool, whose name has several.
 
-use super::{HostName, MOST_SERVERS, ServerAddress, ServerConfig};
+use super::{HostName, MOST_SERVERS, ServerAddress, ServerConfig, ptp};
 use ffclock_service::words;
+use ffclock_source::SourceConfig;
 use ffclock_units::Span;
 use std::net::SocketAddr;
 
@@ -75,6 +76,7 @@ impl ServerConfig {
     pub(crate) fn name(&self) -> String {
         match (&self.reference, self.slot) {
             (Some(reference), _) => reference.input.to_string(),
+            (None, _) if self.is_ptp() => self.ptp_name(),
             (None, Some(slot)) => format!("{}#{slot}", self.address),
             (None, None) => self.address.to_string(),
         }
@@ -85,10 +87,30 @@ impl ServerConfig {
         self.slot.map(|_| &self.address)
     }
 
-    /// Whether a conversation with the one goes on as one with the other: the same server, protected in the same way.
+    /// Whether a conversation with the one goes on as one with the other: the same server, protected in the same way;
+    /// of PTP, with the same options of the conversation.
     pub(crate) fn is_same_server(&self, other: &ServerConfig) -> bool {
-        (&self.reference, &self.address, self.slot, &self.protection)
-            == (&other.reference, &other.address, other.slot, &other.protection)
+        let of_ptp = |server: &ServerConfig| {
+            let SourceConfig { reply_timeout, root_distance_max, .. } = server.source;
+            server.is_ptp().then_some((reply_timeout, root_distance_max, server.look_up.family))
+        };
+        (&self.reference, &self.address, self.slot, &self.protection, &self.ptp)
+            == (&other.reference, &other.address, other.slot, &other.protection, &other.ptp)
+            && of_ptp(self) == of_ptp(other)
+    }
+
+    /// Whether the other is the same server once more.
+    pub(super) fn is_twice(&self, other: &ServerConfig) -> bool {
+        match (self.is_ptp(), other.is_ptp()) {
+            (false, false) => self.address.is_same_as(&other.address),
+            (true, true) => ptp::is_twice(self, other),
+            _ => false,
+        }
+    }
+
+    /// What it is called where there is another: of a pool the name, which all of its servers have.
+    pub(super) fn twin_name(&self) -> String {
+        if self.is_ptp() { self.ptp_name() } else { self.address.to_string() }
     }
 
     /// The servers that one table stands for: itself, or those of its pool, numbered from 1.

@@ -3,6 +3,7 @@
 use super::check::{self, Conflict};
 use super::polls::{self, PollKeys};
 use super::protection;
+use super::ptp;
 use super::reference::{self, USUAL_POLL};
 use super::{
     Config, ConfigError, EstimatorConfig, MOST_SERVERS, ReferenceConfig, ServerAddress, ServerConfig, describe_all,
@@ -17,7 +18,14 @@ type Table<'t> = DeTable<'t>;
 
 const DESCRIBED: Described = Described {
     options: |visit| describe_all(&mut |_, doc| visit(doc)),
-    instead_of: |name| (name == "pool").then_some(": it belongs below [[server]]"),
+    instead_of: |name| match name {
+        "pool" => Some(": it belongs below [[server]]"),
+        "delay" => Some(
+            ": a [[reference]] has it; with PTP the way is measured end to end, since peer delay proves nothing of a master's \
+             time",
+        ),
+        _ => None,
+    },
     no_value: "every line is KEY = VALUE, and a server is `[[server]]` with `address = \"NAME\"` below",
     twice: |name| {
         (name == "estimator").then_some(
@@ -147,12 +155,12 @@ impl<'t> Reader<'t> {
         let has_room = servers.len() < MOST_SERVERS;
         // The first server of a pool speaks for all of them.
         let is_first = server.slot.is_none_or(|slot| slot == 1);
-        let is_twice = is_first && servers.iter().any(|other| other.address.is_same_as(&server.address));
+        let is_twice = is_first && servers.iter().any(|other| other.is_twice(&server));
         if !has_room {
             let counted = if server.pool().is_some() { ": a pool counts by its pool_size" } else { "" };
             self.problem_at(at, format!("more than {MOST_SERVERS} servers{counted}"));
         } else if is_twice {
-            self.problem_at(at, format!("the server {} is configured twice", server.address));
+            self.problem_at(at, format!("the server {} is configured twice", server.twin_name()));
         }
         if has_room {
             servers.push(server);
@@ -179,10 +187,11 @@ impl<'t> Reader<'t> {
         self.check_names(entries, &server);
         let keys: Vec<&str> = entries.iter().map(|(key, _)| key.get_ref().as_ref()).collect();
         let named = (keys.contains(&"address"), keys.contains(&"pool"));
+        let of_ptp = ptp::contradiction(&server, &keys);
         let of_pool = keys.into_iter().find(|key| ["pool_size", "pool_votes"].contains(key));
-        let of_names = lookup::contradiction(&server, named, of_pool);
+        let of_names = if server.is_ptp() { None } else { lookup::contradiction(&server, named, of_pool) };
         let (of_vote, of_polls) = (vote::contradiction(&server), polls::contradiction(&server));
-        for message in [of_names, of_vote, of_polls, protection::contradiction(&server)].into_iter().flatten() {
+        for message in [of_names, of_ptp, of_vote, of_polls, protection::contradiction(&server)].into_iter().flatten() {
             self.problem(entry.span().start, message);
         }
         Some(server)
@@ -227,11 +236,13 @@ impl<'t> Reader<'t> {
         Some(server)
     }
 
-    /// Reports references that cannot be opened now.
-    pub(super) fn report_references(&mut self, config: &Config) {
+    /// Reports references that cannot be opened now, and network devices that are not there.
+    pub(super) fn report_devices(&mut self, config: &Config) {
         let references = config.servers.iter().filter_map(|server| server.reference.as_ref());
-        let messages: Vec<String> = references.filter_map(reference::obstacle).collect();
-        self.report(messages.into_iter().map(|message| Conflict { keys: vec!["reference"], message }).collect());
+        let of_references = references.filter_map(reference::obstacle).map(|message| ("reference", message));
+        let of_ptp = ptp::obstacles(config).into_iter().map(|message| ("server", message));
+        let found = of_references.chain(of_ptp);
+        self.report(found.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
     }
 
     /// Reports names and addresses that no server can have.
@@ -307,6 +318,10 @@ impl ServerConfig {
             known => return known,
         }
         match self.pool.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.ptp.set(name, text) {
             Err(OptionError::Unknown) => {}
             known => return known,
         }

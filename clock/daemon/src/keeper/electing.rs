@@ -325,12 +325,12 @@ impl Keeper<'_> {
         (0..self.peers.len()).filter(is_electable).collect()
     }
 
-    /// The server before this one that has the vote of both, because they have one address.
+    /// The server before this one that has the vote of both, because they have one address or follow one master.
     pub(super) fn same_as(&self, server: usize) -> Option<&str> {
         let own = self.peers.get(server).filter(|peer| !peer.config().vote.no_select)?;
-        let address = own.address()?;
+        let counterpart = own.counterpart()?;
         let earlier = self.peers.iter().take(server).filter(|peer| !peer.config().vote.no_select);
-        earlier.filter(|peer| peer.address() == Some(address)).map(Peer::name).next()
+        earlier.filter(|peer| peer.counterpart() == Some(counterpart)).map(Peer::name).next()
     }
 
     fn log_election(&mut self) {

@@ -12,7 +12,7 @@ impl Keeper<'_> {
         let (kind, period) = (self.host_counter.kind(), self.host_counter.nominal.period);
         // The old stamper is dropped first: it may own what the new one needs.
         self.context.stamper = Stamper::new(kind, period);
-        let ports: Vec<u16> = self.peers.iter().map(|peer| peer.config().address.port).collect();
+        let ports: Vec<u16> = self.peers.iter().map(|peer| peer.config().stamped_port()).collect();
         let made = match self.config.stamps {
             StampChoice::Kernel | StampChoice::User | StampChoice::Hardware => return,
             StampChoice::Trace => DriverStamps::trace(kind, period.as_hertz()),

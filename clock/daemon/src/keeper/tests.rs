@@ -203,7 +203,7 @@ impl Case {
     /// One turn of the event loop.
     fn turn(&mut self) {
         let soon = ffclock_sys::mono_now() + Span::from_millis(20);
-        let sockets = self.keeper.peers.iter().filter_map(Peer::descriptor);
+        let sockets = self.keeper.peers.iter().flat_map(Peer::descriptors).flatten();
         let descriptors = std::iter::once(self.keeper.resolver.descriptor()).chain(sockets);
         let mut interests: Vec<Interest<'_>> = descriptors.map(Interest::readable).collect();
         ffclock_sys::poll(&mut interests, Some(soon.min(self.keeper.next_timeout()))).unwrap();

@@ -8,33 +8,17 @@ mod inputs;
 #[cfg(test)]
 mod tests;
 
-use super::{Context, Pace};
+use super::feed::{Counterpart, Feed, Note};
+use super::{Beginning, Context, Pace};
 use crate::config::{ReferenceConfig, ReferenceInput, ServerConfig};
-use crate::journal::Weight;
+use ffclock_control::protocol::SourceReport;
 use ffclock_reference::{NumberingRefused, Sample, SamplePairing, number};
 use ffclock_source::Reachability;
-use ffclock_units::{Exchange, Leap, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
+use ffclock_sys::StampQuality;
+use ffclock_units::{Exchange, Leap, LeapAnnouncement, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
 use inputs::Input;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-
-/// An event of a reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Note {
-    pub(super) weight: Weight,
-    pub(super) kind: &'static str,
-    pub(super) detail: String,
-}
-
-impl Note {
-    fn warning(kind: &'static str, detail: impl ToString) -> Self {
-        Note { weight: Weight::Warning, kind, detail: detail.to_string() }
-    }
-
-    fn detail(kind: &'static str, detail: impl ToString) -> Self {
-        Note { weight: Weight::Detail, kind, detail: detail.to_string() }
-    }
-}
 
 /// What was counted since the start.
 #[derive(Clone, Debug, Default)]
@@ -109,91 +93,13 @@ impl Reference {
         }))
     }
 
-    /// What wakes the daemon up: a datagram.
-    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.input.descriptor()
-    }
-
-    /// When it is read next.
-    pub(super) fn next(&self) -> Moment<Mono> {
-        self.next
-    }
-
-    /// The time between two samples.
-    pub(super) fn poll(&self) -> Span {
-        self.poll
-    }
-
-    /// Whether it gives time.
-    pub(super) fn standing(&self) -> Reachability {
-        self.standing
-    }
-
-    /// Whether it is open.
-    pub(super) fn is_open(&self) -> bool {
-        !matches!(self.input, Input::Closed)
-    }
-
-    pub(super) fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    pub(super) fn input(&self) -> &ReferenceInput {
-        &self.config.input
-    }
-
-    pub(super) fn set_leaps(&mut self, leaps: LeapTable) {
-        self.leaps = leaps;
-    }
-
-    pub(super) fn reconfigure(&mut self, poll: Span) {
-        self.poll = poll;
-    }
-
-    /// The counter began a new epoch: nothing that was read before has a place in it.
-    pub(super) fn begin_epoch(&mut self, (nominal, leaps): (Period, LeapTable), (pace, now): (Pace, Moment<Mono>)) {
-        (self.nominal, self.leaps) = (nominal, leaps);
-        self.pairing = SamplePairing::new(nominal, self.config.input.reference_id());
-        self.exchanges.clear();
-        self.input.forget(nominal);
-        self.next = match pace {
-            Pace::AtOnce => now,
-            Pace::Poll => now + self.poll,
-        };
-    }
-
-    /// Reads what there is, if it is time to.
-    pub(super) fn collect(&mut self, context: &mut Context) {
-        if context.now >= self.next && !self.is_open() {
-            self.open(context);
-        }
-        let is_due = context.now >= self.next;
-        if is_due || self.descriptor().is_some() {
-            let findings = self.read(context);
-            for finding in findings {
-                self.take(&finding, context);
-            }
-        }
-        self.watch_silence(context.now);
-    }
-
-    /// The exchanges since the last call.
-    pub(super) fn take_exchanges(&mut self) -> Vec<Exchange> {
-        std::mem::take(&mut self.exchanges)
-    }
-
-    /// The events since the last call.
-    pub(super) fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
-    }
-
     fn open(&mut self, context: &mut Context) {
         match Input::open(&self.config, self.nominal, &context.stamper) {
             Ok(input) => {
                 context.stamper.remember_for(SILENT_AFTER);
                 self.input = input;
                 self.alive = context.now;
-                self.notes.push(Note { weight: Weight::Notice, kind: "the reference is open", detail: String::new() });
+                self.notes.push(Note::notice("the reference is open", ""));
             }
             Err(why) => {
                 self.next = context.now + OPEN_AGAIN;
@@ -233,7 +139,7 @@ impl Reference {
         self.alive = context.now;
         if self.standing != Reachability::Reachable {
             self.standing = Reachability::Reachable;
-            self.notes.push(Note { weight: Weight::Notice, kind: "the reference gives time", detail: String::new() });
+            self.notes.push(Note::notice("the reference gives time", ""));
         }
     }
 
@@ -259,5 +165,96 @@ impl Reference {
             _ => "the reference is silent",
         };
         self.notes.push(Note::warning(kind, detail));
+    }
+}
+
+impl Feed for Reference {
+    fn descriptors(&self) -> [Option<BorrowedFd<'_>>; 2] {
+        [self.input.descriptor(), None]
+    }
+
+    fn next(&self) -> Moment<Mono> {
+        self.next
+    }
+
+    fn poll(&self) -> Span {
+        self.poll
+    }
+
+    fn standing(&self) -> Reachability {
+        self.standing
+    }
+
+    fn is_open(&self) -> bool {
+        !matches!(self.input, Input::Closed)
+    }
+
+    fn quality(&self) -> StampQuality {
+        StampQuality::AsWanted
+    }
+
+    fn counterpart(&self) -> Option<Counterpart> {
+        None
+    }
+
+    fn announced(&self) -> Option<LeapAnnouncement> {
+        None
+    }
+
+    fn set_leaps(&mut self, leaps: LeapTable) {
+        self.leaps = leaps;
+    }
+
+    fn reconfigure(&mut self, server: &ServerConfig) {
+        self.poll = server.source.poll;
+    }
+
+    fn begin_epoch(&mut self, beginning: &Beginning, now: Moment<Mono>) {
+        (self.nominal, self.leaps) = (beginning.environment.nominal, beginning.environment.leaps);
+        self.pairing = SamplePairing::new(self.nominal, self.config.input.reference_id());
+        self.exchanges.clear();
+        self.input.forget(self.nominal);
+        self.next = match beginning.pace {
+            Pace::AtOnce => now,
+            Pace::Poll => now + self.poll,
+        };
+    }
+
+    fn collect(&mut self, context: &mut Context) {
+        if context.now >= self.next && !self.is_open() {
+            self.open(context);
+        }
+        let is_due = context.now >= self.next;
+        if is_due || self.input.descriptor().is_some() {
+            let findings = self.read(context);
+            for finding in findings {
+                self.take(&finding, context);
+            }
+        }
+        self.watch_silence(context.now);
+    }
+
+    fn take_exchanges(&mut self) -> Vec<Exchange> {
+        std::mem::take(&mut self.exchanges)
+    }
+
+    fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Looks are its requests, and refused samples its refused packets.
+    fn report(&self, report: SourceReport) -> SourceReport {
+        let refused = self.counts.refused.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
+        SourceReport {
+            address: self.is_open().then(|| self.config.input.to_string()),
+            poll_s: self.poll.as_seconds(),
+            sent: self.counts.looks,
+            exchanges: self.counts.exchanges,
+            rejected: refused.collect(),
+            // The time between the two samples of an exchange is no way.
+            floor_s: None,
+            round_trip_s: None,
+            ..report
+        }
     }
 }

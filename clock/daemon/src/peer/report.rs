@@ -1,6 +1,6 @@
 //! A server's state as reported to clients.
 
-use super::{Link, Peer, Reference};
+use super::{Link, Peer};
 use crate::config::ServerVote;
 use ffclock_control::protocol::{BeliefReport, SourceReport, SourceState, SourceVote};
 use ffclock_estimator::{Estimator, Summary};
@@ -11,7 +11,8 @@ use ffclock_units::Span;
 impl Peer {
     /// Where packets are stamped, beside the configured location.
     pub(crate) fn stamp_quality(&self) -> StampQuality {
-        self.link.as_ref().map_or(StampQuality::AsWanted, Link::quality)
+        let of_link = || self.link.as_ref().map_or(StampQuality::AsWanted, Link::quality);
+        self.feed.as_ref().map_or_else(of_link, |feed| feed.quality())
     }
 
     /// The state for clients; fields that depend on the present moment are left unset.
@@ -48,28 +49,12 @@ impl Peer {
             offset_s: None,
             vote: self.vote_report(&summary),
             authentication: self.guard.report(),
+            ptp: None,
             why: String::new(),
         };
-        match &self.reference {
-            Some(reference) => self.report_reference(reference, report),
+        match &self.feed {
+            Some(feed) => feed.report(report),
             None => report,
-        }
-    }
-
-    /// What is otherwise with a reference: looks are its requests, and refused samples its refused packets.
-    fn report_reference(&self, reference: &Reference, report: SourceReport) -> SourceReport {
-        let counts = reference.counts();
-        let refused = counts.refused.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
-        SourceReport {
-            address: reference.is_open().then(|| reference.input().to_string()),
-            poll_s: reference.poll().as_seconds(),
-            sent: counts.looks,
-            exchanges: counts.exchanges,
-            rejected: refused.collect(),
-            // The time between the two samples of an exchange is no way.
-            floor_s: None,
-            round_trip_s: None,
-            ..report
         }
     }
 
@@ -80,7 +65,7 @@ impl Peer {
     }
 
     fn state(&self) -> SourceState {
-        let is_open = self.reference.as_ref().map_or(self.link.is_some(), |reference| reference.is_open());
+        let is_open = self.feed.as_ref().map_or(self.link.is_some(), |feed| feed.is_open());
         match (is_open, self.reachability()) {
             (false, _) => SourceState::Resolving,
             (true, Reachability::Untried) => SourceState::Waiting,

@@ -102,6 +102,20 @@ pub(crate) fn bound_socket(address: &RawAddress, options: &[(libc::c_int, libc::
     Ok(socket)
 }
 
+/// An option about groups of IPv4 on a device: `IP_ADD_MEMBERSHIP` joins `group` there, `IP_MULTICAST_IF` sends there.
+pub(crate) fn set_group_option(
+    fd: BorrowedFd<'_>,
+    name: libc::c_int,
+    (group, device): (std::net::Ipv4Addr, libc::c_int),
+) -> io::Result<()> {
+    let group = libc::in_addr { s_addr: u32::from_ne_bytes(group.octets()) };
+    let value = libc::ip_mreqn { imr_multiaddr: group, imr_address: libc::in_addr { s_addr: 0 }, imr_ifindex: device };
+    let size = size_of_val(&value) as libc::socklen_t;
+    let place = (&raw const value).cast();
+    // SAFETY: the option is read from an ip_mreqn of the stated size that outlives the call.
+    checked(unsafe { libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_IP, name, place, size) }).map(drop)
+}
+
 /// Takes over the descriptors `first` up to `end`, which the process was started with. Called once.
 pub(crate) fn inherited(first: RawFd, end: RawFd) -> io::Result<Vec<OwnedFd>> {
     (first..end)

@@ -62,12 +62,18 @@ const SERVE: Reference = Reference {
 };
 
 /// What each section of the daemon is, in the order in which they are shown.
-const DAEMON_SECTIONS: [(&str, &str, &str); 5] = [
+const DAEMON_SECTIONS: [(&str, &str, &str); 6] = [
     ("", "The daemon as a whole", "Keys at the top of the file, before any table."),
     (
         "server",
         "[[server]]",
         "One table for each server; at least one, or a [[reference]]. Every key of [source] and [estimator] may stand here too, and then concerns this server alone.",
+    ),
+    (
+        "ptp",
+        "[[server]] with protocol = \"ptp\"",
+        "Masters of PTP as a server: docs/ptp.md. Of the other keys of a [[server]] it has `address`, `family`, `trust`, `prefer` and `no_select`, \
+         `reply_timeout` and `root_distance_max` of [source], and every key of [estimator].",
     ),
     (
         "reference",

@@ -68,6 +68,28 @@ pub(super) const SEEDS: &[Seed] = &[
     Seed { sow: |host| server(&mut host.report)["state"] = "unreachable".into(), finds: &["server-unreachable"] },
     Seed { sow: |host| server(&mut host.report)["state"] = "resolving".into(), finds: &["server-unresolved"] },
     Seed { sow: |host| server(&mut host.report)["state"] = "refused".into(), finds: &["server-refuses"] },
+    Seed {
+        sow: |host| {
+            server(&mut host.report)["ptp"] = json!({"domain": 0});
+            server(&mut host.report)["state"] = "resolving".into();
+        },
+        finds: &["ptp-closed"],
+    },
+    Seed {
+        sow: |host| {
+            server(&mut host.report)["ptp"] = json!({"domain": 0});
+            server(&mut host.report)["state"] = "unreachable".into();
+        },
+        finds: &["ptp-silent"],
+    },
+    // What is for others is no fault.
+    Seed {
+        sow: |host| {
+            server(&mut host.report)["ptp"] = json!({"domain": 0});
+            server(&mut host.report)["rejected"] = json!([["domain", 50_000], ["not-for-us", 50_000]]);
+        },
+        finds: &[],
+    },
     Seed { sow: |host| server(&mut host.report)["slowed"] = true.into(), finds: &["server-slowed"] },
     Seed { sow: |host| server(&mut host.report)["belief"] = "falseticker".into(), finds: &["falseticker"] },
     Seed { sow: |host| server(&mut host.report)["belief"] = "undecided".into(), finds: &["undecided"] },

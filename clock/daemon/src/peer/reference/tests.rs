@@ -107,7 +107,7 @@ fn pulses_get_their_seconds_from_the_published_clock_and_extra_ones_are_noticed(
     let mut context = context();
     context.stamper.remember_for(Span::from_secs(5));
     assert_eq!(run(&mut reference, &mut context, Span::from_millis(1500)).len(), 0, "nothing says which second");
-    assert!(reference.counts().refused.get("unnumbered").is_some_and(|count| *count > 0));
+    assert!(reference.counts.refused.get("unnumbered").is_some_and(|count| *count > 0));
 
     context.published = Some(published(&mut context.stamper, Span::from_millis(100)));
     let exchanges = run(&mut reference, &mut context, Span::from_millis(4500));
@@ -195,7 +195,7 @@ fn samples_of_a_socket_are_used_and_floods_and_others_are_not() {
     sender.send_to(b"no sample", &path).unwrap();
     sender.send_to(&[0; 40], &path).unwrap();
     run(&mut reference, &mut context, Span::from_millis(100));
-    let refused = &reference.counts().refused;
+    let refused = &reference.counts.refused;
     assert!(refused["flood"] >= 55 && refused["length"] == 1 && refused["magic"] == 1, "{refused:?}");
     assert!(kinds(&reference.take_notes()).contains(&"samples come in a flood: the rest is refused"));
 

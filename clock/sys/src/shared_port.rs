@@ -1,0 +1,183 @@
+//! Sockets at ports that are fixed by a protocol, as those of PTP are (319 and 320), and that several sockets of this
+//! host have: for each of them the kernel picks out what is its own.
+//!
+//! A socket in a group hears that group on its own device alone; a socket towards a host hears that host alone. Neither
+//! hears what another socket of this host sends. Linux alone has all that this takes. A packet received is never taken
+//! for the answer to one sent: messages of such protocols come unasked.
+
+#[cfg(target_os = "linux")]
+use crate::address::RawAddress;
+#[cfg(target_os = "linux")]
+use crate::ffi;
+use crate::{StampMode, StampedSocket};
+use std::io;
+use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::net::{IpAddr, UdpSocket};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
+
+/// `IPV6_MULTICAST_ALL` of linux/in6.h.
+#[cfg(target_os = "linux")]
+const IPV6_MULTICAST_ALL: libc::c_int = 29;
+
+#[cfg(not(target_os = "linux"))]
+impl StampedSocket {
+    /// There are no such sockets here.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn in_group(_: SocketAddr, _: u32, _: StampMode) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// There are no such sockets here.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn towards(_: SocketAddr, _: StampMode) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl StampedSocket {
+    /// A socket that hears this group and port on the device of this number, and sends to it there
+    /// ([`send_to`](Self::send_to)), at most to the next router.
+    ///
+    /// # Errors
+    /// The port is for programs with more rights, or another program keeps it to itself; there is no such device, or
+    /// it knows no groups.
+    pub fn in_group(group: SocketAddr, device: u32, mode: StampMode) -> io::Result<Self> {
+        let number = libc::c_int::try_from(device).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let socket = shared(group)?;
+        let fd = socket.as_fd();
+        let set = |level, name, value| ffi::set_option(fd, level, name, value);
+        match group.ip() {
+            IpAddr::V4(ip) => {
+                ffi::set_group_option(fd, libc::IP_MULTICAST_IF, (ip, number))?;
+                set(libc::IPPROTO_IP, libc::IP_MULTICAST_LOOP, 0)?;
+                set(libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, 0)?;
+                ffi::set_group_option(fd, libc::IP_ADD_MEMBERSHIP, (ip, number))?;
+            }
+            IpAddr::V6(ip) => {
+                set(libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_IF, number)?;
+                set(libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_LOOP, 0)?;
+                set(libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0)?;
+                socket.join_multicast_v6(&ip, device)?;
+            }
+        }
+        Self::of(socket, None, mode)
+    }
+
+    /// A socket that talks to `peer` alone ([`send`](Self::send)), from the port that the peer has too.
+    ///
+    /// # Errors
+    /// The port is for programs with more rights, or another program keeps it to itself; there is no way to the peer.
+    pub fn towards(peer: SocketAddr, mode: StampMode) -> io::Result<Self> {
+        let any: IpAddr = match peer {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = shared(SocketAddr::new(any, peer.port()))?;
+        socket.connect(peer)?;
+        Self::of(socket, None, mode)
+    }
+}
+
+/// A socket at an address that others may have too.
+#[cfg(target_os = "linux")]
+fn shared(address: SocketAddr) -> io::Result<UdpSocket> {
+    let mut options = vec![(libc::SOL_SOCKET, libc::SO_REUSEADDR)];
+    if address.is_ipv6() {
+        options.push((libc::IPPROTO_IPV6, libc::IPV6_V6ONLY));
+    }
+    ffi::bound_socket(&RawAddress::encode(address), &options).map(UdpSocket::from)
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::{SocketEvent, Stamper, device_index};
+    use ffclock_counter::CounterId;
+    use ffclock_units::Period;
+    use std::time::Duration;
+
+    fn stamper() -> Stamper {
+        Stamper::new(CounterId::MonotonicRaw, Period::from_hertz(1e9).unwrap())
+    }
+
+    /// The lengths of the packets that come within a while.
+    fn heard(socket: &mut StampedSocket, stamper: &mut Stamper) -> Vec<usize> {
+        let mut lengths = Vec::new();
+        let mut buffer = [0; 64];
+        for _ in 0..50 {
+            while let Some(event) = socket.next_event(&mut buffer, stamper).unwrap() {
+                if let SocketEvent::Received(received) = event {
+                    lengths.push(received.length);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        lengths
+    }
+
+    fn port() -> u16 {
+        UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    }
+
+    #[test]
+    fn a_group_is_heard_by_all_who_joined_it_and_by_no_one_else() {
+        let (lo, mut stamper) = (device_index("lo").unwrap(), stamper());
+        for (group, other) in [("239.255.81.81", "239.255.81.82"), ("ff11::8181", "ff11::8182")] {
+            let at = port();
+            let [group, other]: [SocketAddr; 2] = [group, other].map(|ip| SocketAddr::new(ip.parse().unwrap(), at));
+            let Ok(mut one) = StampedSocket::in_group(group, lo, StampMode::Kernel) else {
+                println!("SKIP: the loopback device knows no group {group}");
+                continue;
+            };
+            let mut two = StampedSocket::in_group(group, lo, StampMode::Kernel).unwrap();
+            let mut apart = StampedSocket::in_group(other, lo, StampMode::Kernel).unwrap();
+            // On the loopback device everything comes back, so one socket can speak to the others.
+            one.send_to(&[1; 5], group, &mut stamper).unwrap();
+            assert_eq!(heard(&mut two, &mut stamper), [5], "{group}");
+            assert_eq!(heard(&mut apart, &mut stamper), [0; 0], "{group}");
+            two.send_to(&[1; 6], other, &mut stamper).unwrap();
+            assert_eq!(heard(&mut apart, &mut stamper), [6], "{group}");
+        }
+    }
+
+    #[test]
+    fn two_sockets_at_one_port_hear_each_its_own_peer() {
+        let mut stamper = stamper();
+        let at = port();
+        let [one, two] = ["127.0.81.1", "127.0.81.2"].map(|ip| SocketAddr::new(ip.parse().unwrap(), at));
+        let [mut to_one, mut to_two] = [one, two].map(|peer| StampedSocket::towards(peer, StampMode::User).unwrap());
+        for (peer, length) in [(one, 3), (two, 4)] {
+            let speaker = UdpSocket::from(
+                ffi::bound_socket(&RawAddress::encode(peer), &[(libc::SOL_SOCKET, libc::SO_REUSEADDR)]).unwrap(),
+            );
+            let to = if peer == one { &to_one } else { &to_two };
+            speaker.send_to(&vec![0; length], to.local_address().unwrap()).unwrap();
+        }
+        assert_eq!(heard(&mut to_one, &mut stamper), [3]);
+        assert_eq!(heard(&mut to_two, &mut stamper), [4]);
+    }
+
+    #[test]
+    fn a_stamp_that_does_not_come_is_replaced_by_that_of_user_space() {
+        let mut stamper = stamper();
+        let peer = SocketAddr::new("127.0.81.3".parse().unwrap(), port());
+        let mut socket = StampedSocket::towards(peer, StampMode::Kernel).unwrap();
+        let sent = socket.send(&[0; 44], &mut stamper).unwrap();
+        assert_eq!(sent.best, None, "the kernel's is waited for");
+        let best = socket.give_up_sent(&sent);
+        assert_eq!((best.stamp, best.shortfall), (sent.user, Some(crate::StampDiscarded::Missing)));
+        // The kernel's stamp, which is there by now, belongs to no packet any more.
+        let mut buffer = [0; 64];
+        while let Some(event) = socket.next_event(&mut buffer, &mut stamper).unwrap() {
+            assert!(!matches!(event, SocketEvent::Transmitted(_)), "{event:?}");
+        }
+    }
+}
