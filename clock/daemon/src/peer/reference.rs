@@ -5,6 +5,7 @@
 //! seconds alone, so nothing of it flows back into what the pulses measure.
 
 mod inputs;
+mod machine;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +14,7 @@ use crate::config::{ReferenceConfig, ReferenceInput, ServerConfig};
 use crate::journal::Weight;
 use ffclock_reference::{NumberingRefused, Sample, SamplePairing, number};
 use ffclock_source::Reachability;
-use ffclock_units::{Exchange, Leap, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
+use ffclock_units::{Bound, Exchange, Leap, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
 use inputs::Input;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -49,6 +50,8 @@ pub(super) struct Counts {
 struct Finding {
     stamp: Stamp,
     said: Said,
+    /// The largest error that the reference states itself, beside what the operator states of it.
+    claim: Bound,
     leap: Leap,
 }
 
@@ -153,13 +156,18 @@ impl Reference {
     /// The counter began a new epoch: nothing that was read before has a place in it.
     pub(super) fn begin_epoch(&mut self, (nominal, leaps): (Period, LeapTable), (pace, now): (Pace, Moment<Mono>)) {
         (self.nominal, self.leaps) = (nominal, leaps);
-        self.pairing = SamplePairing::new(nominal, self.config.input.reference_id());
+        self.pair_anew();
         self.exchanges.clear();
         self.input.forget(nominal);
         self.next = match pace {
             Pace::AtOnce => now,
             Pace::Poll => now + self.poll,
         };
+    }
+
+    /// What comes next forms no pair with what came before.
+    fn pair_anew(&mut self) {
+        self.pairing = SamplePairing::new(self.nominal, self.config.input.reference_id());
     }
 
     /// Reads what there is, if it is time to.
@@ -226,7 +234,8 @@ impl Reference {
                 }
             },
         };
-        let sample = Sample { stamp: finding.stamp, time, claim: self.config.error, leap: finding.leap };
+        let sample =
+            Sample { stamp: finding.stamp, time, claim: self.config.error + finding.claim, leap: finding.leap };
         let Some(exchange) = self.pairing.observe(sample) else { return };
         self.exchanges.push(exchange);
         self.counts.exchanges += 1;
