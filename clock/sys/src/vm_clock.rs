@@ -11,16 +11,17 @@
 
 mod format;
 
-use crate::ffi::own_user;
+use crate::ffi::{first_hole, own_user};
 use crate::mapping::{Access, Mapping};
 use crate::shared_file::{self, FileIdentity, identity};
 use crate::{ForeignFormat, PageFileError, SharedWords};
 use core::sync::atomic::{AtomicU64, Ordering};
 use format::{GUARDED, MAGIC, MARKER, SEQUENCE, USED, VERSION};
 pub use format::{VmClockLeap, VmClockLine, VmClockRefused, VmClockWords};
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The words of the mapping: one page of memory, which holds every version of the structure.
@@ -89,7 +90,11 @@ impl SharedVmClock {
         let found = file.metadata().map_err(wrap)?;
         let kind = found.file_type();
         if kind.is_file() {
-            read_whole_page(&file).map_err(|_| not_one("it is shorter than a page of memory"))?;
+            // A file with a hole could not be read through a mapping later. The memory of a PCI device has none.
+            let hole = first_hole(file.as_fd()).map_err(|_| not_one("it is shorter than a page of memory"))?;
+            if hole < BYTES as u64 {
+                return Err(not_one("it is shorter than a page of memory"));
+            }
         } else if !kind.is_char_device() {
             return Err(not_one("it is neither a device nor a file"));
         }
@@ -228,18 +233,13 @@ fn write(memory: &[AtomicU64; WORDS], words: &VmClockWords) {
     store(memory, SEQUENCE, with(odd.wrapping_add(1)));
 }
 
-/// A file with a hole could not be read through a mapping later.
-fn read_whole_page(file: &File) -> io::Result<()> {
-    file.read_exact_at(&mut [0; BYTES], 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use core::sync::atomic::AtomicBool;
     use ffclock_units::{Bound, Counter, Span, Ticks};
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{FileExt, PermissionsExt};
 
     fn page(marker: u64) -> Vec<u8> {
         let mut bytes = vec![0; WORDS * 8];
