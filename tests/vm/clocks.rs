@@ -49,7 +49,7 @@ pub(crate) fn answer(port: &str) -> Outcome {
     }
 }
 
-/// What the kernel was told of the system clock's largest error [ns], while a daemon keeps it synchronised.
+/// The largest error of the system clock that a daemon has stated to the kernel [ns], while it keeps it synchronised.
 fn largest_error() -> Option<u64> {
     let output = Command::new("adjtimex").output().ok()?.stdout;
     let said = String::from_utf8_lossy(&output);
