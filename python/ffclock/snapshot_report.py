@@ -60,6 +60,10 @@ class Run:
     saved_s: float
     restored_s: float
 
+    def is_later(self, reading: Reading) -> bool:
+        """Whether the restored guest answered. What is asked just before it runs is answered by it, too."""
+        return reading.at_s > (self.saved_s + self.restored_s) / 2.0
+
 
 def _number(text: str) -> float | None:
     return None if text == "-" else float(text) * 1e-9
@@ -95,7 +99,7 @@ def figures(run: Run) -> dict[str, dict[str, float | int | None]]:
     found: dict[str, dict[str, float | int | None]] = {}
     for name, readings in run.clocks.items():
         timed = [reading for reading in readings if reading.error_s is not None]
-        later = [reading for reading in timed if reading.at_s >= run.restored_s]
+        later = [reading for reading in timed if run.is_later(reading)]
         claimed = [reading for reading in timed if reading.bound_s is not None]
         right = [reading for reading in later if abs(reading.error_s or 0.0) < 0.01]
         found[name] = {
@@ -103,11 +107,11 @@ def figures(run: Run) -> dict[str, dict[str, float | int | None]]:
             "with_time": len(timed),
             "with_bound": len(claimed),
             "outside_bound": sum(reading.is_outside for reading in claimed),
-            "outside_bound_since_restore": sum(reading.is_outside for reading in claimed if reading.at_s >= run.restored_s),
-            "refused_since_restore": sum(reading.error_s is None for reading in readings if reading.at_s >= run.restored_s),
-            "first_time_after_restore_s": later[0].at_s - run.restored_s if later else None,
-            "within_10_ms_after_restore_s": right[0].at_s - run.restored_s if right else None,
-            "largest_error_before_s": max((abs(reading.error_s or 0.0) for reading in claimed if reading.at_s < run.saved_s), default=None),
+            "outside_bound_since_restore": sum(reading.is_outside for reading in claimed if run.is_later(reading)),
+            "refused_since_restore": sum(reading.error_s is None for reading in readings if run.is_later(reading)),
+            "first_time_after_restore_s": max(0.0, later[0].at_s - run.restored_s) if later else None,
+            "within_10_ms_after_restore_s": max(0.0, right[0].at_s - run.restored_s) if right else None,
+            "largest_error_before_s": max((abs(reading.error_s or 0.0) for reading in claimed if not run.is_later(reading)), default=None),
             "largest_error_since_restore_s": max((abs(reading.error_s or 0.0) for reading in later), default=None),
         }
     return found
@@ -135,7 +139,7 @@ def draw(run: Run) -> bytes:
                 axes.plot([reading.at_s for reading in shown], heights, mark, color=colour, markersize=2.5, label=label)
             # Across the time without the guest there is no line.
             for is_later, line in ((False, "bound"), (True, "_")):
-                part = [reading for reading in timed if (reading.at_s >= run.restored_s) == is_later]
+                part = [reading for reading in timed if run.is_later(reading) == is_later]
                 stated = [reading for reading in part if reading.bound_s is not None]
                 axes.plot(
                     [r.at_s for r in stated], [max(r.bound_s or 0.0, 1e-6) for r in stated], color=marks.BLACK, linewidth=1.0, label=line
