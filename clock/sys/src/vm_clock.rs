@@ -90,8 +90,8 @@ impl SharedVmClock {
         let found = file.metadata().map_err(wrap)?;
         let kind = found.file_type();
         if kind.is_file() {
-            // A file with a hole could not be read through a mapping later. The memory of a PCI device has none, and its
-            // file in sysfs knows of no holes.
+            // A file with a hole could not be read through a mapping later. The memory of a PCI device has none, and
+            // its file in sysfs knows of no holes.
             let stored = first_hole(file.as_fd()).unwrap_or(found.len());
             if found.len().min(stored) < BYTES as u64 {
                 return Err(not_one("it is shorter than a page of memory"));
