@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test test-vm lint loom fuzz-smoke fuzz-campaign bench demo demo-chrony demo-serve live figures figures-counters figures-theta figures-probe campaign mutation install packages clean
+.PHONY: help setup build test test-vm lint loom fuzz-smoke fuzz-campaign bench demo demo-chrony demo-serve demo-snapshot live figures figures-counters figures-theta figures-probe campaign mutation install packages clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,10 @@ demo-chrony: setup build ## the same with Debian's chronyd as server
 
 demo-serve: setup build ## a minute: the time served on by ffclock-serve and by chronyd to clients of three kinds, plainly and with NTS
 	@tools/demo serve
+
+demo-snapshot: ## three minutes: a virtual machine with ffclockd and chronyd is saved and restored; the truth is outside
+	@tools/setup rust peers python vm
+	@tools/demo-snapshot
 
 live: setup build ## five minutes, as root: ffclockd, chronyd and ntpd side by side, each with a clock of its own
 	@"$${CARGO_TARGET_DIR:-target}/release/ffclock-lab" live run quiet-16 --output "out/live-$$(date +%Y%m%d-%H%M%S)"

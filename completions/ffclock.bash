@@ -228,7 +228,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__feed)
-            opts="-h --chrony --shm --clockbound --interval --bound --slew --count --page --control --json --help"
+            opts="-h --chrony --shm --clockbound --vmclock --counter-offset --interval --bound --slew --count --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -243,6 +243,14 @@ _ffclock() {
                     return 0
                     ;;
                 --clockbound)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmclock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --counter-offset)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -105,6 +105,8 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand doctor" -s h -l help -d 
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l chrony -d 'The socket of chronyd\'s SOCK reference clock' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l shm -d 'The unit of ntpd\'s shared memory (driver 28), which chronyd reads as well' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l clockbound -d 'The directory of ClockBound\'s segments' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l vmclock -d 'The file of a VMClock, which guests read' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l counter-offset -d 'The guest\'s counter minus this host\'s, for --vmclock' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l interval -d 'Time between two samples' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l bound -d 'No sample for --chrony and --shm while the bound is above this' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand feed" -l slew -d 'How fast another program may slew the system clock, which ClockBound\'s clients of version 2 read' -r

@@ -2,6 +2,7 @@
 #![no_main]
 
 use ffclock_reference::{Pulse, PulseTrain, SHM_WORDS, Sample, SamplePairing, ShmWords, SockSample, number};
+use ffclock_sys::VmClockWords;
 use ffclock_units::{Bound, Counter, Leap, Moment, Period, Span, Stamp, StampLocation, Ticks};
 use libfuzzer_sys::fuzz_target;
 
@@ -12,6 +13,17 @@ fuzz_target!(|data: &[u8]| {
     let (first, second) = (copy(), copy());
     let _ = first.sample(&second);
     let _ = first.sample(&first);
+    let longs = |place: usize| data.get(place * 8..place * 8 + 8).and_then(|bytes| bytes.try_into().ok());
+    let page = VmClockWords(core::array::from_fn(|place| longs(place).map_or(0, u64::from_le_bytes)));
+    if let Ok(line) = page.line() {
+        // Of what a page can say, all comes back but errors that are rounded up.
+        if let Some(again) = VmClockWords::of(&line).and_then(|words| words.line().ok()) {
+            assert!((again.counter, again.time, again.period) == (line.counter, line.time, line.period));
+            assert!(again.bound >= line.bound);
+        }
+        let (_, bound) = line.at(Counter::from_raw(line.counter.raw() ^ line.marker));
+        assert!(bound >= line.bound.0);
+    }
     let Some(nominal) = Period::from_hertz(1e9) else { return };
     let (mut train, mut pairing) = (PulseTrain::new(nominal), SamplePairing::new(nominal, *b"FUZZ"));
     for record in data.chunks_exact(24) {

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
 
-fn text(error: impl ToString) -> String {
+pub(crate) fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
@@ -161,7 +161,7 @@ impl Seen {
     }
 }
 
-fn connect(address: &str) -> Result<UdpSocket, String> {
+pub(crate) fn connect(address: &str) -> Result<UdpSocket, String> {
     let socket = UdpSocket::bind("0.0.0.0:0").map_err(text)?;
     socket.connect(address).map_err(text)?;
     socket.set_read_timeout(Some(Duration::from_secs(2))).map_err(text)?;
@@ -179,7 +179,7 @@ fn rate_of_tsc(server: &UdpSocket) -> Result<f64, String> {
 /// Sends a question and waits for its own answer. A late answer to an earlier question, which a guest that was held up
 /// gives, must not be taken for this one: each of the following would then be late by one question, and a right clock
 /// would look wrong.
-fn exchange(
+pub(crate) fn exchange(
     socket: &UdpSocket,
     question: &[u8],
     is_answer: impl Fn(&[u8]) -> bool,

@@ -2,7 +2,7 @@
 //! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | clock PORT | ask SERVER GUEST SECONDS | clocks PORT | watch GUEST SECONDS
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
 use ffclock_counter::{CounterId, read_ordered};
@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 #[path = "clock.rs"]
 mod clock;
+#[path = "clocks.rs"]
+mod clocks;
 #[path = "epochs.rs"]
 mod epochs;
 #[path = "hardware.rs"]
@@ -47,6 +49,8 @@ fn main() -> ExitCode {
         ["latency"] => latency(),
         ["clock", port] => clock::answer_time(port),
         ["ask", server, guest, seconds] => clock::ask(server, guest, number(seconds)),
+        ["clocks", port] => clocks::answer(port),
+        ["watch", guest, seconds] => return end_quietly(clocks::watch(guest, number(seconds))),
         _ => Err("unknown words".to_owned()),
     };
     let name = words.join(" ");
@@ -58,6 +62,17 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// The output is a table.
+fn end_quietly(outcome: Outcome) -> ExitCode {
+    outcome.map_or_else(
+        |why| {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
 }
 
 fn number(text: &str) -> f64 {

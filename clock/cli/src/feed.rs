@@ -6,31 +6,34 @@
 mod chrony;
 mod clockbound;
 mod ntp_shm;
+mod vm_clock;
 
 use crate::failure::Failure;
 use crate::{Global, page, std_duration, waiting_time};
 use clap::ArgGroup;
 use ffclock_client::{Clock, Stamp};
 use ffclock_sys::mono_now;
-use ffclock_units::{Bound, Moment, Mono, Rate, Reading, Span, Status, Utc};
+use ffclock_units::{Bound, Moment, Mono, Rate, Reading, Span, Status, Ticks, Utc};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 /// Options of `ffclock feed`.
 #[derive(clap::Args)]
-#[command(group = ArgGroup::new("to").args(["chrony", "shm", "clockbound"]).required(true).multiple(true),
+#[command(group = ArgGroup::new("to").args(["chrony", "shm", "clockbound", "vmclock"]).required(true).multiple(true),
 after_help = "Examples:
   $ ffclock feed --chrony /run/chrony/ffclock.sock
   $ ffclock feed --shm 2
   $ ffclock feed --clockbound
+  $ ffclock feed --vmclock /run/ffclock/vmclock --interval 250ms
 
 with `refclock SOCK /run/chrony/ffclock.sock refid FFCK poll 0` in chrony.conf, or with
 `refclock shm unit 2 refid FFCK` in ntp.conf. chronyd makes its socket when it starts. Samples are
 left out while the clock is unsynchronised or its bound is above --bound; the other daemon then
 falls back on its other sources. With --clockbound, programs that link ClockBound's client of
 version 2 or 3 find the segments of its daemon, which must not run beside it; while the clock is
-unsynchronised they get the status unknown.
+unsynchronised they get the status unknown. With --vmclock, guests that have the file as their
+VMClock, or mapped, read the time of this host; ffclockd does as a [[reference]].
 
 Exit code: 1 when one of the receivers took no sample; without --count it goes on until it is ended.")]
 pub(crate) struct Args {
@@ -43,6 +46,12 @@ pub(crate) struct Args {
     /// The directory of ClockBound's segments
     #[arg(long, value_name = "DIRECTORY", num_args = 0..=1, default_missing_value = "/var/run/clockbound")]
     clockbound: Option<PathBuf>,
+    /// The file of a VMClock, which guests read
+    #[arg(long, value_name = "FILE")]
+    vmclock: Option<PathBuf>,
+    /// The guest's counter minus this host's, for --vmclock
+    #[arg(long, value_name = "TICKS", default_value = "0", allow_hyphen_values = true, requires = "vmclock")]
+    counter_offset: i64,
     /// Time between two samples
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = waiting_time)]
     interval: Span,
@@ -121,6 +130,9 @@ fn receivers(args: &Args) -> Result<Vec<Receiver>, Failure> {
     }
     if let Some(directory) = &args.clockbound {
         feeds.push(Box::new(clockbound::SegmentFeed::create(directory, args.slew)?));
+    }
+    if let Some(path) = &args.vmclock {
+        feeds.push(Box::new(vm_clock::VmClockFeed::create(path, Ticks::from_raw(args.counter_offset))?));
     }
     Ok(feeds.into_iter().map(|feed| Receiver { feed, taken: 0, trouble: None }).collect())
 }

@@ -1,11 +1,18 @@
-//! References at this host: programs that write as gpsd does, and a daemon that has nothing else.
+//! References at this host: programs that write as gpsd does, a host that gives its time in a page, and a daemon that
+//! has nothing else.
 
 mod common;
 
-use common::{Daemon, Scratch};
+use common::server::{TestServer, Truth};
+use common::{Daemon, Judge, Scratch, page_reader, server_section};
+use ffclock_counter::{CounterId, read_ordered};
+use ffclock_page::Reader;
+use ffclock_sys::{VmClockFile, VmClockLeap, VmClockLine};
 use ffclock_units::Status;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Writes samples into unit 3 of ntpd's shared memory, as a clock that is 0.125 s ahead of the system clock, until its
 /// parent is gone; every tenth takes 20 ms to write, and is a half meanwhile. When the file `stop` is there, it writes
@@ -85,4 +92,75 @@ fn shared_memory_alone_makes_a_clock_of_stratum_1() {
             && status.clock.as_ref().is_some_and(|clock| clock.status == Status::Holdover)
     });
     assert!(Path::new(&sock).exists());
+}
+
+/// What `ffclock feed --vmclock` does, ten times a second until `ended`.
+fn feed(host: &Scratch, file: &VmClockFile, ended: &AtomicBool) {
+    let page = page_reader(host);
+    let reader = Reader::new(page.words());
+    while !ended.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(100));
+        let counter = read_ordered(CounterId::CPU);
+        let Ok(snapshot) = reader.snapshot() else { continue };
+        let (Some(estimate), Ok(reading), Ok(time)) =
+            (snapshot.estimate(), snapshot.reading_at(counter), snapshot.tai_at(counter))
+        else {
+            continue;
+        };
+        file.give(&VmClockLine {
+            marker: snapshot.epoch().raw(),
+            counter_id: CounterId::CPU,
+            counter,
+            time,
+            period: estimate.period,
+            uncertainty: (reading.uncertainty, estimate.uncertainty_growth),
+            bound: (reading.bound, estimate.bound_growth),
+            tai_offset: 37,
+            leap: VmClockLeap::None,
+            status: reading.status,
+        });
+    }
+}
+
+/// Ends the feed, when the test fails as well.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A daemon that has a server, and one that has nothing but the page that the first one's readings are written to.
+#[test]
+fn the_page_of_a_host_alone_makes_a_clock_that_holds_the_truth() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    let (host, guest) = (Scratch::new("vmclock-host"), Scratch::new("vmclock-guest"));
+    let counter = format!("counter = \"{}\"", CounterId::CPU);
+    let host_daemon = Daemon::start(&host, &(host.daemon_section(&counter) + &server_section(server.address, "")));
+    let path = host.path().join("vmclock");
+    let file = VmClockFile::create(&path).expect("a file for the page");
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _end = Ending(&ended);
+        scope.spawn(|| feed(&host, &file, &ended));
+        host_daemon.wait_for("some exchanges", |status| status.sources[0].used >= 8);
+        let top = guest.daemon_section(&counter);
+        let daemon =
+            Daemon::start(&guest, &(top + &format!("[[reference]]\ninput = \"vmclock:{}\"\n", path.display())));
+        let status = daemon.wait_for("time from the host", |status| status.sources[0].exchanges >= 3);
+        assert_eq!(status.sources[0].stratum, Some(0), "{:#?}", status.sources[0]);
+        let mut judge = Judge::new(&guest, CounterId::CPU, truth);
+        let (reading, error) = judge.watch(Duration::from_secs(2)).expect("there is an estimate");
+        println!("error {error}, bound {}, {} readings", reading.bound, judge.readings);
+        assert!(reading.status >= Status::WarmingUp && judge.readings > 500, "{reading:?}");
+
+        ended.store(true, Ordering::Relaxed);
+        daemon.wait_for("the silence, and holdover", |status| {
+            status.events.iter().any(|event| event.text.contains("the reference is silent"))
+                && status.clock.as_ref().is_some_and(|clock| clock.status == Status::Holdover)
+        });
+        judge.watch(Duration::from_millis(200)).expect("holdover gives time");
+    });
 }

@@ -77,4 +77,4 @@ pub use timer::CancelOnSetTimer;
 pub use tracefs::{
     BufferPage, EventFormat, Field, FormatError, Lost, TraceEvent, TraceInstance, TraceUnavailable, thread_in_events,
 };
-pub use vm_clock::{SharedVmClock, VmClockError};
+pub use vm_clock::{SharedVmClock, VmClockError, VmClockFile, VmClockLeap, VmClockLine, VmClockRefused, VmClockWords};

@@ -1,31 +1,43 @@
 //! The VMClock of a virtual machine: a page that its host keeps up to date, at `/dev/vmclock0` or in a file of the same
-//! form (UAPI `linux/vmclock-abi.h`; the device is ACPI `AMZNC10C`, `VMCLOCK`).
+//! form (UAPI `linux/vmclock-abi.h`; the device is ACPI `AMZNC10C`, `VMCLOCK`), for its readers, and for a host that
+//! keeps one in a file.
 //!
-//! Of all that it can show, only the disruption marker is read: another value means that the machine was restored from
-//! a snapshot, migrated or copied, so that its counter may have jumped and its rate may be another.
+//! Another value of the disruption marker means that the machine was restored from a snapshot, migrated or copied, so
+//! that its counter may have jumped and its rate may be another. The line that a page may hold beside it gives the time
+//! of the host by the counter that both share.
+//!
+//! The writer makes the sequence odd, stores what is new and makes it even again; each store is a release, so who sees
+//! a new word sees the odd sequence too. The reader loads with acquire, and looks at the sequence before and after.
 
+mod format;
+
+use crate::ffi::{first_hole, own_user};
 use crate::mapping::{Access, Mapping};
-use core::sync::atomic::Ordering;
-use std::fs::{File, OpenOptions};
+use crate::shared_file::{self, FileIdentity, identity};
+use crate::{ForeignFormat, PageFileError, SharedWords};
+use core::sync::atomic::{AtomicU64, Ordering};
+use format::{GUARDED, MAGIC, MARKER, SEQUENCE, USED, VERSION};
+pub use format::{VmClockLeap, VmClockLine, VmClockRefused, VmClockWords};
+use std::fs::{Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The words of the mapping: one page of memory, which holds every version of the structure.
 const WORDS: usize = 512;
-/// "VCLK".
-const MAGIC: u32 = 0x4b4c_4356;
-/// The version of the structure.
-const VERSION: u16 = 1;
+/// Its octets.
+const BYTES: usize = WORDS * size_of::<u64>();
 /// Octets of the structure up to the end of the disruption marker.
 const LEAST_SIZE: u32 = 24;
-/// Where the marker is, in words.
-const MARKER: usize = 2;
+/// Looks at a page that is being written, before it is left for later.
+const LOOKS: usize = 100;
 
 /// The VMClock of this machine, mapped.
 #[derive(Debug)]
 pub struct SharedVmClock {
     mapping: Mapping<WORDS>,
+    found: Metadata,
 }
 
 /// Why a VMClock cannot be used.
@@ -41,6 +53,16 @@ pub enum VmClockError {
         path: PathBuf,
         /// What is wrong with it.
         why: &'static str,
+    },
+    /// Others than root and the own user may write it.
+    #[error("{path} may be written by others (owner {owner}, mode {mode:03o}): any of them could set the time")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// The user it belongs to.
+        owner: u32,
+        /// Its rights.
+        mode: u32,
     },
     /// The system refuses.
     #[error("{path}: {error}")]
@@ -65,9 +87,15 @@ impl SharedVmClock {
         let not_one = |why| VmClockError::NotOne { path: path.to_owned(), why };
         // Without O_NONBLOCK, opening a fifo would wait for its writer.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(wrap)?;
-        let kind = file.metadata().map_err(wrap)?.file_type();
+        let found = file.metadata().map_err(wrap)?;
+        let kind = found.file_type();
         if kind.is_file() {
-            read_whole_page(&file).map_err(|_| not_one("it is shorter than a page of memory"))?;
+            // A file with a hole could not be read through a mapping later. The memory of a PCI device has none, and
+            // its file in sysfs knows of no holes.
+            let stored = first_hole(file.as_fd()).unwrap_or(found.len());
+            if found.len().min(stored) < BYTES as u64 {
+                return Err(not_one("it is shorter than a page of memory"));
+            }
         } else if !kind.is_char_device() {
             return Err(not_one("it is neither a device nor a file"));
         }
@@ -82,7 +110,37 @@ impl SharedVmClock {
         if ((first >> 32) as u32) < LEAST_SIZE {
             return Err(not_one("it says that it has no disruption marker"));
         }
-        Ok(SharedVmClock { mapping })
+        Ok(SharedVmClock { mapping, found })
+    }
+
+    /// The same where time is to be taken from it: a file must belong to root or to our own user, and none else may
+    /// write it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and where others could set the time.
+    pub fn open_for_time(path: &Path) -> Result<Self, VmClockError> {
+        let clock = Self::open(path)?;
+        let (owner, mode) = (clock.found.uid(), clock.found.mode() & 0o777);
+        let is_safe = !clock.found.is_file() || (owner == 0 || owner == own_user()) && mode & 0o022 == 0;
+        if is_safe { Ok(clock) } else { Err(VmClockError::Open { path: path.to_owned(), owner, mode }) }
+    }
+
+    /// Whether it still is what is at `path`. A device stays the same.
+    pub fn is_at(&self, path: &Path) -> bool {
+        !self.found.is_file() || shared_file::is_at(path, self.identity(), BYTES)
+    }
+
+    fn identity(&self) -> FileIdentity {
+        identity(&self.found)
+    }
+
+    /// The line of time that the page gives, and its sequence, which another line has another one of.
+    ///
+    /// # Errors
+    /// It gives none.
+    pub fn line(&self) -> Result<(u32, VmClockLine), VmClockRefused> {
+        let (sequence, words) = copy(self.mapping.words()).ok_or(VmClockRefused::Torn)?;
+        words.line().map(|line| (sequence, line))
     }
 
     /// The disruption marker. Load it after what is to be known as undisturbed: a machine that is restored continues
@@ -94,15 +152,95 @@ impl SharedVmClock {
     }
 }
 
-/// A file with a hole could not be read through a mapping later.
-fn read_whole_page(file: &File) -> io::Result<()> {
-    file.read_exact_at(&mut [0; WORDS * size_of::<u64>()], 0)
+/// The page in a file, for the host that keeps it; readers that have it mapped go on when this is dropped.
+#[derive(Debug)]
+pub struct VmClockFile {
+    memory: SharedWords<WORDS>,
+    path: PathBuf,
+}
+
+impl VmClockFile {
+    /// Opens the file at `path` for writing, going on in an existing VMClock or making a new file of one page (mode
+    /// 0644), which becomes a VMClock with the first line.
+    ///
+    /// # Errors
+    /// When another process writes it, when something else is there, and whatever the file system says.
+    pub fn create(path: &Path) -> Result<Self, PageFileError> {
+        let [a, b, c, d] = MAGIC.to_le_bytes();
+        let [e, f, g, h] = (BYTES as u32).to_le_bytes();
+        let format = ForeignFormat { kind: "VMClock", mark: [a, b, c, d, e, f, g, h] };
+        Ok(VmClockFile { memory: SharedWords::create_as(format, path)?, path: path.to_owned() })
+    }
+
+    /// Whether the file is in its place, and whole. Where it is not, the next store may end the process.
+    pub fn is_in_place(&self) -> bool {
+        self.memory.is_at(&self.path)
+    }
+
+    /// Gives a line of time; `false` where a page cannot hold it.
+    pub fn give(&self, line: &VmClockLine) -> bool {
+        let Some(words) = VmClockWords::of(line) else { return false };
+        write(self.memory.words(), &words);
+        true
+    }
+
+    /// What was given is not to be relied upon any longer.
+    pub fn withhold(&self) {
+        let words = VmClockWords(core::array::from_fn(|place| load(self.memory.words(), place)));
+        // In a new file there is nothing to take back, and it is no VMClock yet.
+        if words.0[0] != 0 {
+            write(self.memory.words(), &words.without_time());
+        }
+    }
+}
+
+fn load(memory: &[AtomicU64; WORDS], place: usize) -> u64 {
+    memory.get(place).map_or(0, |word| u64::from_le(word.load(Ordering::Acquire)))
+}
+
+fn store(memory: &[AtomicU64; WORDS], place: usize, value: u64) {
+    if let Some(word) = memory.get(place) {
+        word.store(value.to_le(), Ordering::Release);
+    }
+}
+
+const fn sequence_of(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// A copy of the words from between two writes, with its sequence.
+fn copy(memory: &[AtomicU64; WORDS]) -> Option<(u32, VmClockWords)> {
+    for _ in 0..LOOKS {
+        let before = sequence_of(load(memory, SEQUENCE));
+        let words = VmClockWords(core::array::from_fn::<u64, USED, _>(|place| load(memory, place)));
+        if before & 1 == 0 && before == sequence_of(load(memory, SEQUENCE)) {
+            return Some((before, words));
+        }
+        core::hint::spin_loop();
+    }
+    None
+}
+
+/// Goes on from the sequence that is there; an odd one is of a writer that died at its work.
+fn write(memory: &[AtomicU64; WORDS], words: &VmClockWords) {
+    let odd = sequence_of(load(memory, SEQUENCE)) | 1;
+    let with = |sequence: u32| words.0[SEQUENCE] & u64::from(u32::MAX) | u64::from(sequence) << 32;
+    store(memory, SEQUENCE, with(odd));
+    for (place, word) in words.0.iter().enumerate().skip(GUARDED) {
+        store(memory, place, *word);
+    }
+    // A reader takes the page for a VMClock from here on.
+    store(memory, 0, words.0[0]);
+    store(memory, SEQUENCE, with(odd.wrapping_add(1)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::sync::atomic::AtomicBool;
+    use ffclock_units::{Bound, Counter, Span, Ticks};
     use std::fs;
+    use std::os::unix::fs::{FileExt, PermissionsExt};
 
     fn page(marker: u64) -> Vec<u8> {
         let mut bytes = vec![0; WORDS * 8];
@@ -129,6 +267,93 @@ mod tests {
             host.write_all_at(&marker.to_le_bytes(), 8 * MARKER as u64).unwrap();
             assert_eq!(clock.marker(), marker);
         }
+        fs::remove_file(path).unwrap();
+    }
+
+    /// One word changes in all lines that are written, and all others follow from it.
+    fn line_of(number: u64) -> VmClockLine {
+        let line = format::tests::line();
+        let counter = Counter::from_raw(number);
+        let bound = (Bound::of(Span::from_nanos((number % 1_000_000).into())), line.bound.1);
+        VmClockLine {
+            marker: number / 1000,
+            counter,
+            time: line.time + line.period * Ticks::from_raw(number as i64),
+            bound,
+            ..line
+        }
+    }
+
+    fn is_of_one_write(line: &VmClockLine) -> bool {
+        let whole = line_of(line.counter.raw());
+        line.bound.0 >= whole.bound.0
+            && VmClockLine { uncertainty: whole.uncertainty, bound: whole.bound, ..*line } == whole
+    }
+
+    #[test]
+    fn a_reader_beside_a_busy_writer_finds_whole_lines_alone() {
+        const READINGS: usize = 50_000;
+        let path = file_with("busy", &[]);
+        fs::remove_file(&path).unwrap();
+        let file = VmClockFile::create(&path).unwrap();
+        assert!(SharedVmClock::open(&path).is_err(), "no VMClock before the first line");
+        assert!(file.give(&line_of(0)));
+        let clock = SharedVmClock::open_for_time(&path).unwrap();
+        let ended = AtomicBool::new(false);
+        let (mut seen, mut last) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 1.. {
+                    file.give(&line_of(number * 7));
+                    if ended.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+            });
+            while seen < READINGS {
+                let Ok((_, line)) = clock.line() else { continue };
+                let order = (is_of_one_write(&line), line.counter.raw() >= last);
+                (seen, last) = (seen + 1, line.counter.raw());
+                if order != (true, true) {
+                    ended.store(true, Ordering::Relaxed);
+                    panic!("{order:?}: {line:?}");
+                }
+            }
+            ended.store(true, Ordering::Relaxed);
+        });
+        file.withhold();
+        assert_eq!(clock.line(), Err(VmClockRefused::Unsynchronised));
+        fs::remove_file(&path).unwrap();
+        assert!(!file.is_in_place() && !clock.is_at(&path));
+    }
+
+    #[test]
+    fn a_page_that_is_half_written_is_torn_and_its_next_writer_goes_on() {
+        let path = file_with("half", &page(1));
+        fs::remove_file(&path).unwrap();
+        let file = VmClockFile::create(&path).unwrap();
+        assert!(file.give(&line_of(5)));
+        let clock = SharedVmClock::open_for_time(&path).unwrap();
+        let (before, _) = clock.line().unwrap();
+        let odd = load(file.memory.words(), SEQUENCE) + (1 << 32);
+        store(file.memory.words(), SEQUENCE, odd);
+        store(file.memory.words(), MARKER, 99);
+        assert_eq!(clock.line(), Err(VmClockRefused::Torn));
+        assert!(VmClockFile::create(&path).is_err(), "it has a writer");
+        drop(file);
+        let file = VmClockFile::create(&path).unwrap();
+        assert!(file.give(&line_of(6)));
+        let (after, line) = clock.line().unwrap();
+        assert_eq!((after, line.counter.raw()), (before + 2, 6));
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_page_that_others_may_write_gives_no_time() {
+        let path = file_with("open", &page(1));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o646)).unwrap();
+        assert!(matches!(SharedVmClock::open_for_time(&path), Err(VmClockError::Open { mode: 0o646, .. })));
+        assert!(SharedVmClock::open(&path).is_ok(), "its marker can do no harm but to end an epoch");
         fs::remove_file(path).unwrap();
     }
 

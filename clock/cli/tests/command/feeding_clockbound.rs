@@ -13,30 +13,30 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-const BOUND: Span = Span::from_micros(40);
+pub(crate) const BOUND: Span = Span::from_micros(40);
 
 /// What the time is, by the counter.
 #[derive(Clone, Copy)]
-struct World {
+pub(crate) struct World {
     origin: Counter,
     time: Moment<Utc>,
-    period: Period,
+    pub(crate) period: Period,
 }
 
 impl World {
-    fn beginning_now() -> Self {
+    pub(crate) fn beginning_now() -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         let utc = Moment::<Utc>::from_origin(Span::from_nanos(since.as_nanos().cast_signed()));
         let period = nominal(CounterId::CPU).unwrap().period;
         World { origin: read_ordered(CounterId::CPU), time: utc, period }
     }
 
-    fn utc(&self, counter: Counter) -> Moment<Utc> {
+    pub(crate) fn utc(&self, counter: Counter) -> Moment<Utc> {
         self.time + self.period * (counter - self.origin)
     }
 
     /// A clock that is now off by this.
-    fn published(&self, error: Span) -> Publication {
+    pub(crate) fn published(&self, error: Span) -> Publication {
         let counter = read_ordered(CounterId::CPU);
         let mut publication = publication(Status::Synchronised);
         publication.counter_id = CounterId::CPU;
@@ -51,11 +51,15 @@ impl World {
 }
 
 /// A feed that runs until it is dropped.
-struct Feed(Child);
+pub(crate) struct Feed(Child);
 
 impl Feed {
     fn start(place: &Place, directory: &str, interval: &str) -> Self {
-        let mut command = place.command(&["feed", "--clockbound", directory, "--interval", interval]);
+        Self::start_with(place, &["feed", "--clockbound", directory, "--interval", interval])
+    }
+
+    pub(crate) fn start_with(place: &Place, arguments: &[&str]) -> Self {
+        let mut command = place.command(arguments);
         Feed(command.stderr(Stdio::null()).spawn().unwrap())
     }
 }
@@ -67,7 +71,7 @@ impl Drop for Feed {
     }
 }
 
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -96,7 +100,7 @@ fn moment(seconds: i64, nanos: i64) -> Moment<Utc> {
 }
 
 /// Ends the thread that publishes, when the test fails as well.
-struct Ending<'a>(&'a AtomicBool);
+pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {

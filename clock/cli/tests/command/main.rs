@@ -6,6 +6,7 @@ mod common;
 mod doctor;
 mod feeding;
 mod feeding_clockbound;
+mod feeding_vmclock;
 mod moved;
 mod reading;
 mod terminal;

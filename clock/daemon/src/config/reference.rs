@@ -16,10 +16,12 @@ ffclock_units::options! {
         /// What is read: `"pps:/dev/pps0"` for pulses, which need another server or reference that says which second it
         /// is; `"phc:/dev/ptp0"` for a hardware clock that another program keeps on time; `"shm:0"` for a unit of
         /// ntpd's shared memory; `"sock:/run/ffclock/gps.sock"` for samples in chrony's form, on a socket that is made
-        /// there. Each reference has this key.
+        /// there; `"vmclock:/dev/vmclock0"` for the time that the host of this virtual machine gives. Each reference
+        /// has this key.
         input: ReferenceInput = ReferenceInput::Unset;
         /// The largest error of the reference as it is seen here: its own, its jitter, and how late its signal can be
-        /// recorded. The bound rests on it, so there is no default; each reference has this key.
+        /// recorded. The bound rests on it, so there is no default; each reference has this key, but a VMClock, which
+        /// states its own error: there it is added.
         error: Bound = Bound::ZERO, Bound::ZERO => Bound::of(Span::from_secs(1));
         /// How long the signal is on its way, such as 5 ns for each metre of cable: what is seen is this much older
         /// than the moment.
@@ -45,6 +47,8 @@ pub enum ReferenceInput {
     Shared(u8),
     /// A socket for samples in chrony's form.
     Socket(PathBuf),
+    /// The page that the host of this virtual machine keeps.
+    Machine(PathBuf),
 }
 
 impl ReferenceInput {
@@ -56,6 +60,7 @@ impl ReferenceInput {
             ReferenceInput::Clock(_) => *b"PHC\0",
             ReferenceInput::Shared(_) => *b"SHM\0",
             ReferenceInput::Socket(_) => *b"SOCK",
+            ReferenceInput::Machine(_) => *b"VMCK",
         }
     }
 }
@@ -78,6 +83,7 @@ impl FromStr for ReferenceInput {
                 .filter(|unit| *unit <= LAST_UNIT)
                 .map(ReferenceInput::Shared),
             "sock" => path().filter(|_| place.len() <= LONGEST_SOCKET).map(ReferenceInput::Socket),
+            "vmclock" => path().map(ReferenceInput::Machine),
             _ => None,
         };
         input.ok_or(Unrecognised)
@@ -97,13 +103,13 @@ impl fmt::Display for ReferenceInput {
             ReferenceInput::Clock(number) => write!(f, "phc:/dev/ptp{number}"),
             ReferenceInput::Shared(unit) => write!(f, "shm:{unit}"),
             ReferenceInput::Socket(path) => write!(f, "sock:{}", path.display()),
+            ReferenceInput::Machine(path) => write!(f, "vmclock:{}", path.display()),
         }
     }
 }
 
 impl OptionValue for ReferenceInput {
-    const KIND: &'static str =
-        "\"pps:\" and a device, \"phc:/dev/ptpN\", \"shm:\" and a unit from 0 to 3, or \"sock:\" and a path";
+    const KIND: &'static str = "\"pps:\" and a device, \"phc:/dev/ptpN\", \"shm:\" and a unit from 0 to 3, or \"sock:\" or \"vmclock:\" and a path";
 }
 
 /// Which edge of a pulse begins the second.
@@ -155,13 +161,14 @@ pub(super) fn contradiction(server: &ServerConfig, keys: &[&str]) -> Option<Stri
     let reference = server.reference.as_ref()?;
     let is_clock = matches!(reference.input, ReferenceInput::Clock(_));
     let is_pulses = matches!(reference.input, ReferenceInput::Pulses(_));
+    let states_error = matches!(reference.input, ReferenceInput::Machine(_));
     if reference.input == ReferenceInput::Unset {
         (!keys.contains(&"input")).then(|| "the reference has no input".to_owned())
-    } else if reference.error == Bound::ZERO {
+    } else if reference.error == Bound::ZERO && !states_error {
         let said = "the reference has no error: state the largest one that it can have, such as error = \"10 us\"";
         Some(said.to_owned())
     } else if keys.contains(&"scale") && !is_clock {
-        Some("scale is for a hardware clock alone: what the others give is UTC".to_owned())
+        Some("scale is for a hardware clock alone: the others say which it is, or give UTC".to_owned())
     } else if keys.contains(&"edge") && !is_pulses {
         Some("edge is for pulses alone".to_owned())
     } else if server.source.poll > LONGEST_POLL {
@@ -187,7 +194,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<(&'static str, String)> {
 /// Something at a path that is in the way of a reference, as far as it can be seen now.
 pub(super) fn obstacle(reference: &ReferenceConfig) -> Option<String> {
     let device = match &reference.input {
-        ReferenceInput::Pulses(path) => path.clone(),
+        ReferenceInput::Pulses(path) | ReferenceInput::Machine(path) => path.clone(),
         ReferenceInput::Clock(number) => PathBuf::from(format!("/dev/ptp{number}")),
         ReferenceInput::Socket(path) => return socket_obstacle(path),
         ReferenceInput::Shared(_) | ReferenceInput::Unset => return None,
@@ -226,6 +233,8 @@ mod tests {
         let options = reference.reference.as_ref().unwrap();
         assert_eq!((&options.input, options.scale), (&ReferenceInput::Clock(3), ScaleChoice::Utc));
         assert!(Config::parse(PHC).is_ok(), "a reference is enough");
+        let machine = Config::parse("[[reference]]\ninput = \"vmclock:/dev/vmclock0\"\n").unwrap();
+        assert_eq!(machine.servers[0].reference.as_ref().unwrap().error, Bound::ZERO, "it states its own");
     }
 
     #[test]
@@ -248,7 +257,8 @@ mod tests {
 
     #[test]
     fn inputs_read_back_and_nothing_else_is_one() {
-        for text in ["pps:/dev/pps0", "phc:/dev/ptp12", "shm:0", "shm:3", "sock:/run/gps.sock"] {
+        for text in ["pps:/dev/pps0", "phc:/dev/ptp12", "shm:0", "shm:3", "sock:/run/gps.sock", "vmclock:/dev/vmclock0"]
+        {
             assert_eq!(text.parse::<ReferenceInput>().unwrap().to_string(), text);
         }
         for text in [
@@ -263,6 +273,7 @@ mod tests {
             "shm:x",
             "sock:gps",
             "gps:0",
+            "vmclock:vmclock0",
         ] {
             assert_eq!(text.parse::<ReferenceInput>(), Err(Unrecognised), "{text}");
         }

@@ -5,6 +5,7 @@
 //! seconds alone, so nothing of it flows back into what the pulses measure.
 
 mod inputs;
+mod machine;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +16,7 @@ use ffclock_control::protocol::SourceReport;
 use ffclock_reference::{NumberingRefused, Sample, SamplePairing, number};
 use ffclock_source::Reachability;
 use ffclock_sys::StampQuality;
-use ffclock_units::{Exchange, Leap, LeapAnnouncement, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
+use ffclock_units::{Bound, Exchange, Leap, LeapAnnouncement, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
 use inputs::Input;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -33,6 +34,8 @@ pub(super) struct Counts {
 struct Finding {
     stamp: Stamp,
     said: Said,
+    /// The largest error that the reference states itself, beside what the operator states of it.
+    claim: Bound,
     leap: Leap,
 }
 
@@ -93,6 +96,11 @@ impl Reference {
         }))
     }
 
+    /// What comes next forms no pair with what came before.
+    fn pair_anew(&mut self) {
+        self.pairing = SamplePairing::new(self.nominal, self.config.input.reference_id());
+    }
+
     fn open(&mut self, context: &mut Context) {
         match Input::open(&self.config, self.nominal, &context.stamper) {
             Ok(input) => {
@@ -132,7 +140,8 @@ impl Reference {
                 }
             },
         };
-        let sample = Sample { stamp: finding.stamp, time, claim: self.config.error, leap: finding.leap };
+        let sample =
+            Sample { stamp: finding.stamp, time, claim: self.config.error + finding.claim, leap: finding.leap };
         let Some(exchange) = self.pairing.observe(sample) else { return };
         self.exchanges.push(exchange);
         self.counts.exchanges += 1;
@@ -211,7 +220,7 @@ impl Feed for Reference {
 
     fn begin_epoch(&mut self, beginning: &Beginning, now: Moment<Mono>) {
         (self.nominal, self.leaps) = (beginning.environment.nominal, beginning.environment.leaps);
-        self.pairing = SamplePairing::new(self.nominal, self.config.input.reference_id());
+        self.pair_anew();
         self.exchanges.clear();
         self.input.forget(self.nominal);
         self.next = match beginning.pace {

@@ -1,5 +1,6 @@
 //! Each kind of reference: how it is opened, when it is read, and what is found.
 
+use super::machine::Machine;
 use super::{Finding, Note, Reference, Said};
 use crate::config::{ReferenceConfig, ReferenceInput};
 use crate::peer::Context;
@@ -8,7 +9,7 @@ use ffclock_reference::{
     ForeignSample, HardwareTime, Judged, Pulse, PulseEvent, PulseTrain, SOCK_BYTES, ShmRefused, ShmWords, SockSample,
 };
 use ffclock_sys::{HardwareClock, PulseDevice, PulseSource, SharedTime, StampDiscarded, Stamper};
-use ffclock_units::{Leap, Moment, Mono, Period, Span, Stamp, StampLocation, Utc};
+use ffclock_units::{Bound, Leap, Moment, Mono, Period, Span, Stamp, StampLocation, Utc};
 use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,6 +25,7 @@ pub(super) enum Input {
     Clock { clock: HardwareClock, line: PhcLine },
     Shared { memory: SharedTime, last: Option<ForeignSample> },
     Socket { socket: SampleSocket, last: Option<Moment<Mono>> },
+    Machine(Machine),
 }
 
 /// A pulse, or a sample in memory, is looked for this long after it should have come.
@@ -33,7 +35,7 @@ const LOOK_AGAIN: Span = Span::from_millis(40);
 /// The same where nothing has come for long.
 const LOOK_SELDOM: Span = Span::from_millis(250);
 /// A writer at work is done after this time.
-const TORN_AGAIN: Span = Span::from_millis(5);
+pub(super) const TORN_AGAIN: Span = Span::from_millis(5);
 /// Samples from a socket that follow each other more closely are a flood.
 const FLOOD: Span = Span::from_millis(50);
 /// The most datagrams taken at once.
@@ -62,6 +64,10 @@ impl Input {
             ReferenceInput::Socket(path) => {
                 Ok(Input::Socket { socket: SampleSocket::bind(path).map_err(text)?, last: None })
             }
+            ReferenceInput::Machine(path) => {
+                let (counter, _) = stamper.counter();
+                Machine::open(path, counter).map(Input::Machine)
+            }
         }
     }
 
@@ -77,13 +83,13 @@ impl Input {
         }
     }
 
-    /// Forgets what rests on earlier readings of the counter. A hardware clock is opened again: the counter may be
-    /// another one.
+    /// Forgets what rests on earlier readings of the counter. A hardware clock and the page of the host are
+    /// opened again: the counter may be another one.
     pub(super) fn forget(&mut self, nominal: Period) {
         match self {
             Input::Closed | Input::Socket { .. } | Input::Shared { .. } => {}
             Input::Pulses { train, .. } => *train = PulseTrain::new(nominal),
-            Input::Clock { .. } => *self = Input::Closed,
+            Input::Clock { .. } | Input::Machine(_) => *self = Input::Closed,
         }
     }
 }
@@ -97,6 +103,7 @@ impl Reference {
             Input::Pulses { .. } => self.read_pulse(context),
             Input::Clock { .. } => self.read_clock(context.now),
             Input::Shared { .. } => self.read_shared(context),
+            Input::Machine(_) => self.read_machine(context),
             Input::Socket { .. } => return self.read_socket(context),
         };
         match found {
@@ -135,7 +142,7 @@ impl Reference {
             self.refuse("out-of-time");
             return Ok(None);
         }
-        Ok(Some(Finding { stamp, said: Said::SecondBegan(Span::ZERO), leap: Leap::None }))
+        Ok(Some(Finding { stamp, said: Said::SecondBegan(Span::ZERO), claim: Bound::ZERO, leap: Leap::None }))
     }
 
     fn note_pulses(&mut self, event: Option<PulseEvent>) {
@@ -159,7 +166,7 @@ impl Reference {
         self.next = now + wait;
     }
 
-    fn look_again(&mut self, now: Moment<Mono>) {
+    pub(super) fn look_again(&mut self, now: Moment<Mono>) {
         let is_late = now - self.alive > self.poll + SECOND + SECOND;
         self.next = now + if is_late { LOOK_SELDOM } else { LOOK_AGAIN };
     }
@@ -190,7 +197,7 @@ impl Reference {
             return Ok(None);
         };
         let stamp = Stamp { counter, width, location: StampLocation::Hardware };
-        Ok(Some(Finding { stamp, said: Said::Time(time), leap: Leap::None }))
+        Ok(Some(Finding { stamp, said: Said::Time(time), claim: Bound::ZERO, leap: Leap::None }))
     }
 
     fn note_change(&mut self, change: PhcChange) {
@@ -242,7 +249,7 @@ impl Reference {
         match context.stamper.place(sample.received) {
             Ok(stamp) => {
                 let time = self.leaps.tai_from_utc(sample.time);
-                Some(Finding { stamp, said: Said::Time(time), leap: sample.leap })
+                Some(Finding { stamp, said: Said::Time(time), claim: Bound::ZERO, leap: sample.leap })
             }
             Err(discarded) => {
                 self.refuse_stamp(discarded);

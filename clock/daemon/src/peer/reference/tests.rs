@@ -17,11 +17,15 @@ fn period() -> Period {
 }
 
 fn context() -> Context {
+    context_with(CounterId::MonotonicRaw, period())
+}
+
+pub(super) fn context_with(counter: CounterId, period: Period) -> Context {
     let now = ffclock_sys::mono_now();
     Context {
         published: None,
-        stamper: Stamper::new(CounterId::MonotonicRaw, period()),
-        calibrator: Calibrator::new(&DaemonConfig::default(), period()),
+        stamper: Stamper::new(counter, period),
+        calibrator: Calibrator::new(&DaemonConfig::default(), period),
         journal: Journal::new(now),
         ensemble: None,
         is_upset: false,
@@ -29,7 +33,7 @@ fn context() -> Context {
     }
 }
 
-fn reference(text: &str) -> Box<Reference> {
+pub(super) fn reference(text: &str) -> Box<Reference> {
     let more = "[[server]]\naddress = \"192.0.2.1\"\n";
     let config = Config::parse(&format!("{more}[[reference]]\n{text}\n")).unwrap();
     Reference::of(&config.servers[1], (period(), LeapTable::built_in()), ffclock_sys::mono_now()).unwrap()
@@ -57,7 +61,7 @@ fn published(stamper: &mut Stamper, bound: Span) -> Estimate {
 }
 
 /// Runs a reference for some time as the event loop does.
-fn run(reference: &mut Reference, context: &mut Context, time: Span) -> Vec<Exchange> {
+pub(super) fn run(reference: &mut Reference, context: &mut Context, time: Span) -> Vec<Exchange> {
     let end = ffclock_sys::mono_now() + time;
     let mut exchanges = Vec::new();
     while context.now < end {
@@ -94,7 +98,7 @@ impl PulseSource for StandIn {
     }
 }
 
-fn kinds(notes: &[Note]) -> Vec<&'static str> {
+pub(super) fn kinds(notes: &[Note]) -> Vec<&'static str> {
     notes.iter().map(|note| note.kind).collect()
 }
 
