@@ -1,6 +1,6 @@
 //! Values that options of a daemon have, each with its one text form.
 
-use ffclock_units::OptionValue;
+use ffclock_units::{Bound, OptionValue};
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -107,6 +107,10 @@ impl OptionValue for Switchable<LoopbackAddress> {
 
 impl OptionValue for Switchable<FilePath> {
     const KIND: &'static str = "\"off\" or a path";
+}
+
+impl OptionValue for Switchable<Bound> {
+    const KIND: &'static str = "\"off\" or a non-negative span with its unit, such as \"10 ms\"";
 }
 
 /// A path, never empty.
