@@ -9,7 +9,7 @@ setup: ## install what is missing (Debian packages, peers unpacked below target,
 	@tools/setup
 
 build: ## build the daemon and both commands (ffclock-lab with its eBPF programs where clang is there)
-	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-cli --package ffclock-lab $$(tools/ebpf-features ffclock-lab/ebpf ffclock-serve/xdp)
+	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-steer --package ffclock-cli --package ffclock-lab $$(tools/ebpf-features ffclock-lab/ebpf ffclock-serve/xdp)
 
 test: setup ## run every check and test; the last line is the count
 	@tools/test
@@ -66,7 +66,7 @@ figures-probe: setup build ## measure where packets wait in this host and draw c
 	@tools/figures-probe
 
 install: ## install daemon, command and C library (as root; DESTDIR, PREFIX=/usr, LIBDIR, ...: tools/install); docs/operations.md says what follows
-	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-cli --package ffclock-client
+	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-steer --package ffclock-cli --package ffclock-client
 	@tools/install
 
 packages: ## build the Debian packages and the Python wheel: target/packages/deb (tools/packages product: without the laboratory)

@@ -2,7 +2,7 @@
 //! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | clock PORT | ask SERVER GUEST SECONDS | clocks PORT | watch GUEST SECONDS
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | steer | serve PORT | clock PORT | ask SERVER GUEST SECONDS | clocks PORT | watch GUEST SECONDS
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
 use ffclock_counter::{CounterId, read_ordered};
@@ -24,6 +24,8 @@ mod epochs;
 mod hardware;
 #[path = "network.rs"]
 mod network;
+#[path = "steer.rs"]
+mod steer;
 
 pub(crate) type Outcome = Result<(), String>;
 
@@ -47,6 +49,8 @@ fn main() -> ExitCode {
         ["hardware", seconds, noise, most] => hardware::error(number(seconds), number(noise), number(most)),
         ["suspend"] => suspend(),
         ["latency"] => latency(),
+        ["steer"] => steer::steer(),
+        ["serve", port] => steer::serve(port),
         ["clock", port] => clock::answer_time(port),
         ["ask", server, guest, seconds] => clock::ask(server, guest, number(seconds)),
         ["clocks", port] => clocks::answer(port),

@@ -21,7 +21,7 @@ pub(crate) use os::{
 #[cfg(target_os = "linux")]
 pub(crate) use batch::{BATCH, BatchControl, BatchMemory, Outgoing, Taken, receive_batch, send_batch};
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{bound_socket, drop_capabilities, inherited, set_group_option};
+pub(crate) use linux::{adjust_realtime, bound_socket, drop_capabilities, empty_timex, inherited, set_group_option};
 
 use crate::address::RawAddress;
 use std::io;

@@ -2,7 +2,8 @@
 //! a page of shared memory, and the few calls that a daemon of one thread around `poll(2)` needs.
 //!
 //! Packets, clocks and waiting go through libc's own functions, so that a simulator or a fault injector which stands
-//! between a program and its libc drives the unmodified daemon. Nothing here sets or steers a clock.
+//! between a program and its libc drives the unmodified daemon. Nothing here sets or steers a clock but
+//! `kernel_clock.rs`, for ffclock-steer alone.
 //!
 //! The kernel stamps packets with the system clock, which may be stepped or slewed. [`Stamper`] turns such a stamp into
 //! a reading of the counter with the help of pairs (counter, system clock) taken around it, widens it by all that the
@@ -24,6 +25,8 @@ mod devices;
 mod driver;
 mod ffi;
 mod hardware;
+#[cfg(target_os = "linux")]
+mod kernel_clock;
 mod kernel_stamps;
 mod ledger;
 mod mapper;
@@ -55,6 +58,11 @@ pub use credentials::is_own_or_root;
 pub use devices::{addresses_of, device_index, device_with};
 pub use driver::{DriverStamps, DriverTally};
 pub use hardware::{CardChange, CardId, DeviceSetup, HardwareUnavailable};
+#[cfg(target_os = "linux")]
+pub use kernel_clock::{
+    KernelClockChange, KernelClockState, KernelFlags, KernelFrequency, change_kernel_clock, kernel_clock_state,
+    step_kernel_clock, take_kernel_clock,
+};
 pub use ledger::SendId;
 pub use notify::{Notice, notify, watchdog_interval};
 pub use pairs::{Pair, PairReader, SystemPairs, Watch};

@@ -23,6 +23,9 @@ pub const SERVE_CONFIGURATION: &str = if BSD { "/usr/local/etc/ffclock/serve.tom
 /// The secret of the NTP server's cookies.
 pub const SERVE_COOKIES: &str = if BSD { "/var/db/ffclock-serve/cookies" } else { "/var/lib/ffclock-serve/cookies" };
 
+/// The configuration of ffclock-steer.
+pub const STEER_CONFIGURATION: &str = if BSD { "/usr/local/etc/ffclock/steer.toml" } else { "/etc/ffclock/steer.toml" };
+
 /// The VMClock of a virtual machine (Linux 6.13 and later).
 pub const VM_CLOCK: &str = "/dev/vmclock0";
 

@@ -13,6 +13,7 @@ use clap::CommandFactory;
 use clap_complete::{Generator, Shell};
 use ffclock_daemon::arguments::Arguments;
 use ffclock_serve::arguments::ServeArguments;
+use ffclock_steer::arguments::SteerArguments;
 use std::path::PathBuf;
 
 /// Options of `ffclock-lab generate`.
@@ -60,6 +61,7 @@ fn completions() -> impl Iterator<Item = Generated> {
         ("ffclock", ffclock_cli::command()),
         ("ffclockd", Arguments::command()),
         ("ffclock-serve", ServeArguments::command()),
+        ("ffclock-steer", SteerArguments::command()),
         ("ffclock-lab", LabCli::<Public>::command()),
     ];
     commands.into_iter().flat_map(|(name, mut command)| {

@@ -1,7 +1,10 @@
 //! Calls that only Linux has, or has in another form.
 
 pub(crate) mod hardware;
+mod kernel_clock;
 pub(crate) mod references;
+
+pub(crate) use kernel_clock::{adjust_realtime, empty_timex};
 
 use super::{checked, owned};
 use crate::address::RawAddress;

@@ -1,4 +1,4 @@
-//! The references of the configurations of both daemons, as Markdown and as man pages, from the options that they
+//! The references of the configurations of the daemons, as Markdown and as man pages, from the options that they
 //! really read.
 
 use super::Generated;
@@ -61,6 +61,18 @@ const SERVE: Reference = Reference {
     describe: ffclock_serve::config::describe_all,
 };
 
+const STEER: Reference = Reference {
+    program: "ffclock-steer",
+    markdown: "docs/steer-configuration.md",
+    page: ("ffclock-steer.conf", "configuration of the follower ffclock-steer"),
+    sections: &[("", "The follower as a whole", "Keys at the top of the file.")],
+    story: "ffclock-steer reads one file in TOML. A key that is not known, or a value that is out of its range, is an \
+            error with its line, and the follower does not start; `ffclock-steer --check-config` tries a file without \
+            starting. Measures are strings with their unit. A change takes a restart.",
+    example: "step_at_start = \"10 ms\"\nleap = \"smear\"\n",
+    describe: ffclock_steer::config::describe_all,
+};
+
 /// What each section of the daemon is, in the order in which they are shown.
 const DAEMON_SECTIONS: [(&str, &str, &str); 6] = [
     ("", "The daemon as a whole", "Keys at the top of the file, before any table."),
@@ -107,7 +119,7 @@ pub(super) fn files() -> Vec<Generated> {
             Generated { path: PathBuf::from(man), text: reference.to_man(&entries).into_bytes() },
         ]
     };
-    [DAEMON, SERVE].iter().flat_map(of).collect()
+    [DAEMON, SERVE, STEER].iter().flat_map(of).collect()
 }
 
 impl OptionText {

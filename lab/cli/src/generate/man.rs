@@ -7,6 +7,7 @@ use clap::{Command, CommandFactory};
 use clap_mangen::roff::{Roff, bold, roman};
 use ffclock_daemon::arguments::Arguments;
 use ffclock_serve::arguments::ServeArguments;
+use ffclock_steer::arguments::SteerArguments;
 use std::path::PathBuf;
 
 /// Where the date of a page stands. It is not empty, because an empty argument would vanish and the next one take its
@@ -21,15 +22,21 @@ pub(super) const SOURCE: &str = concat!("ffclock ", env!("CARGO_PKG_VERSION"));
 const DAEMON: &[(&str, &str)] = &[("ffclockd.conf", "5"), ("ffclock", "1")];
 /// The pages that that of the NTP server refers to.
 const SERVE: &[(&str, &str)] = &[("ffclock-serve.conf", "5"), ("ffclockd", "8"), ("ffclock", "1")];
+/// The pages that that of the follower refers to.
+const STEER: &[(&str, &str)] = &[("ffclock-steer.conf", "5"), ("ffclockd", "8"), ("ffclock", "1")];
 /// The pages that those of the product refer to, but for themselves.
 const PRODUCT: &[(&str, &str)] = &[("ffclock", "1"), ("ffclockd", "8"), ("ffclockd.conf", "5")];
 /// The pages that those of the laboratory refer to, but for themselves.
 const LABORATORY: &[(&str, &str)] = &[("ffclock-lab", "1"), ("ffclock", "1"), ("ffclockd", "8")];
 
-/// `ffclockd.8`, `ffclock-serve.8`, `ffclock.1`, `ffclock-lab.1` and a page for each subcommand and part of one but
-/// `help`, which needs none.
+/// `ffclockd.8`, `ffclock-serve.8`, `ffclock-steer.8`, `ffclock.1`, `ffclock-lab.1` and a page for each subcommand and
+/// part of one but `help`, which needs none.
 pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
-    let mut files = vec![page(Arguments::command(), "8", DAEMON)?, page(ServeArguments::command(), "8", SERVE)?];
+    let mut files = vec![
+        page(Arguments::command(), "8", DAEMON)?,
+        page(ServeArguments::command(), "8", SERVE)?,
+        page(SteerArguments::command(), "8", STEER)?,
+    ];
     for (whole, related) in [(whole(ffclock_cli::command()), PRODUCT), (whole(LabCli::<Public>::command()), LABORATORY)]
     {
         files.push(page(whole.clone(), "1", related)?);

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 pub(super) enum ContestantProgram {
     /// Beside this program; the estimator by its name in the configuration.
     Ffclockd(&'static str),
+    /// ffclockd with this estimator, and ffclock-steer, on one system clock, which is the one that counts.
+    Steered(&'static str),
     Chronyd,
     Ntpd,
 }
@@ -22,6 +24,10 @@ pub(super) struct Contestant {
     pub(super) program: ContestantProgram,
     template: &'static str,
 }
+
+/// The follower ($0), and beside it the daemon ($1) with its configuration ($2) and page ($3), which ends with it. The
+/// defaults of the follower, whatever the host has in /etc.
+const STEERED: &str = "setpriv --pdeathsig KILL \"$1\" --config \"$2\" & : > \"$2.steer\"; exec \"$0\" --config \"$2.steer\" --page \"$3\"";
 
 /// All of them, in the order of the table.
 pub(super) const CONTESTANTS: &[Contestant] = &[
@@ -39,6 +45,11 @@ pub(super) const CONTESTANTS: &[Contestant] = &[
         name: "ffclockd-tuned",
         program: ContestantProgram::Ffclockd("learned"),
         template: include_str!("configurations/ffclockd-tuned.toml"),
+    },
+    Contestant {
+        name: "ffclock-steer",
+        program: ContestantProgram::Steered("learned"),
+        template: include_str!("configurations/ffclockd.toml"),
     },
     Contestant {
         name: "chronyd-default",
@@ -100,6 +111,14 @@ impl Contestant {
             ContestantProgram::Ffclockd(estimator) => {
                 (words(crate::demo::sibling("ffclockd")?, &["--config"]), None, estimator)
             }
+            ContestantProgram::Steered(estimator) => {
+                let page = post.directory.join("page").display().to_string();
+                let programs = [crate::demo::sibling("ffclockd")?, crate::demo::sibling("ffclock-steer")?];
+                let [daemon, follower] = programs;
+                let script = ["sh".to_owned(), "-c".to_owned(), STEERED.to_owned(), follower, daemon];
+                let command = script.into_iter().chain([configuration.clone(), page]).collect();
+                (command, None, estimator)
+            }
             ContestantProgram::Chronyd => {
                 let options = ["-d", "-u", "root", "-f"];
                 // chrony.conf(5), driftfile: positive where the clock gains; then the error of that figure.
@@ -123,7 +142,7 @@ impl Contestant {
     /// What it may do to the host.
     pub(super) fn rights(&self) -> WorkerRights {
         match self.program {
-            ContestantProgram::Ffclockd(_) => WorkerRights::None,
+            ContestantProgram::Ffclockd(_) | ContestantProgram::Steered(_) => WorkerRights::None,
             ContestantProgram::Chronyd | ContestantProgram::Ntpd => WorkerRights::AllButTheClock,
         }
     }
@@ -161,7 +180,8 @@ mod tests {
     fn every_configuration_is_complete() {
         let directory = std::env::temp_dir().join(format!("ffclock-live-configurations-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        for contestant in CONTESTANTS.iter().filter(|one| one.page(&directory).is_none()) {
+        let is_peer = |one: &&Contestant| matches!(one.program, ContestantProgram::Chronyd | ContestantProgram::Ntpd);
+        for contestant in CONTESTANTS.iter().filter(is_peer) {
             let plan = LivePlan::named("quiet-16").unwrap();
             let post = Post { directory: &directory, server: "192.0.2.1".to_owned(), plan, peers: &directory };
             fs::write(directory.join("chronyd"), "").unwrap();

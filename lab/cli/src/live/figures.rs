@@ -56,8 +56,8 @@ pub(super) struct RivalsSummary {
 }
 
 const TRUTH: &str = "the host's system clock; the oscillators are realisations of the simulator's over it";
-/// Those that publish a clock of their own; the others steer the system clock.
-const OURS: &str = "ffclockd";
+/// Those that publish a clock, or follow one that is published; the others steer the system clock by themselves.
+const OURS: &str = "ffclock";
 /// Between the last look and the end.
 const LAST_LOOK_S: f64 = 2.0;
 
@@ -143,7 +143,7 @@ fn of<'a>(run: &'a [(&str, RunFigures)], name: &str) -> Option<&'a RunFigures> {
     run.iter().find(|(one, _)| *one == name).map(|(_, figures)| figures)
 }
 
-/// The smallest spread of those that steer the system clock.
+/// The smallest spread of the others.
 fn best_of_others(run: &[(&str, RunFigures)]) -> Option<f64> {
     run.iter().filter(|(name, _)| !name.starts_with(OURS)).map(|(_, figures)| figures.iqr_s).min_by(f64::total_cmp)
 }

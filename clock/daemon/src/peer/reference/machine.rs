@@ -110,9 +110,9 @@ impl Reference {
 
 #[cfg(test)]
 mod tests {
-    use crate::peer::feed::Feed;
     use super::super::tests::{context_with, kinds, reference, run};
     use super::*;
+    use crate::peer::feed::Feed;
     use ffclock_sys::{VmClockFile, VmClockLeap};
     use ffclock_units::{Bound, Counter, GrowthRate, Moment, Period, Rate, StandardUncertainty, Status};
 

@@ -1,0 +1,152 @@
+//! One look: the page and the kernel's clocks at the same reading of the counter.
+
+use crate::base::{RawLine, RawPair};
+use crate::law::Look;
+use crate::leap::{Calendar, LeapMode};
+use crate::options::SteerConfig;
+use core::fmt;
+use ffclock_client::{Clock, ReadError, Snapshot};
+use ffclock_counter::{ClockReading, CounterId, HostClock, read_narrowest, try_read};
+use ffclock_sys::{Pair, PairReader, SystemPairs};
+use ffclock_units::{Span, Status};
+use std::path::PathBuf;
+
+/// Why there is nothing to steer by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The page cannot be opened.
+    NoPage(String),
+    /// The page is not synchronised, was not renewed in time, or has no time.
+    Unsynchronised(Status),
+    /// The page cannot be read, or not with this host's counter.
+    Unreadable(ReadError),
+    /// The rate of the kernel's clock is not known yet: two looks show it.
+    NoRate,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lost::NoPage(why) => f.write_str(why),
+            Lost::Unsynchronised(status) => write!(f, "the page is {}", status.name()),
+            Lost::Unreadable(why) => write!(f, "the page cannot be used: {why}"),
+            Lost::NoRate => f.write_str("the rate of the kernel's clock is being measured"),
+        }
+    }
+}
+
+impl From<ReadError> for Lost {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NoEstimate => Lost::Unsynchronised(Status::Unsynchronised),
+            error => Lost::Unreadable(error),
+        }
+    }
+}
+
+/// What a look showed.
+#[derive(Clone, Debug)]
+pub struct Sighting {
+    /// For the law.
+    pub look: Result<(Look, Calendar), Lost>,
+    /// Whether the machine slept since the look before.
+    pub has_slept: bool,
+}
+
+/// The eyes: the page, the kernel's clocks, and what is remembered of them.
+pub struct Eyes {
+    page: PathBuf,
+    poll: Span,
+    leap: LeapMode,
+    clock: Option<Clock>,
+    pairs: Option<(CounterId, SystemPairs)>,
+    raw: RawLine,
+    slept: Option<Span>,
+}
+
+/// Brackets tried for one reading of the raw clock.
+const TRIES: usize = 5;
+/// The clocks that show and that do not show a suspend are apart by this, and it was one.
+const SLEEP: Span = Span::from_millis(50);
+
+impl Eyes {
+    /// Nothing was looked at yet.
+    pub fn new(config: &SteerConfig) -> Self {
+        Eyes {
+            page: config.page.as_path().to_owned(),
+            poll: config.poll,
+            leap: config.leap,
+            clock: None,
+            pairs: None,
+            raw: RawLine::default(),
+            slept: None,
+        }
+    }
+
+    /// Looks.
+    pub fn look(&mut self) -> Sighting {
+        let has_slept = self.has_slept();
+        let look = self.see();
+        // A daemon that found its file gone has made another, which a page that stands still does not show.
+        if let (Err(Lost::Unsynchronised(Status::Unsynchronised) | Lost::Unreadable(_)), Some(clock)) =
+            (&look, &mut self.clock)
+            && clock.reopen().is_err()
+        {
+            self.clock = None;
+        }
+        Sighting { look, has_slept }
+    }
+
+    fn has_slept(&mut self) -> bool {
+        let of = |clock: HostClock| clock.read().map(ClockReading::since_origin);
+        let (Some(awake), Some(all)) = (of(HostClock::Monotonic), of(HostClock::Boottime)) else { return false };
+        let slept = all - awake;
+        self.slept.replace(slept).is_some_and(|before| slept - before > SLEEP)
+    }
+
+    fn see(&mut self) -> Result<(Look, Calendar), Lost> {
+        let clock = match self.clock.take() {
+            Some(clock) => clock,
+            None => Clock::open_at(&self.page).map_err(|error| Lost::NoPage(error.to_string()))?,
+        };
+        let clock = self.clock.insert(clock);
+        let snapshot = clock.snapshot().map_err(ReadError::from)?;
+        let counter = snapshot.counter_id();
+        if try_read(counter).is_err() {
+            return Err(Lost::Unreadable(ReadError::OtherCounter(counter)));
+        }
+        if self.pairs.as_ref().is_none_or(|(of, _)| *of != counter) {
+            self.pairs = Some((counter, SystemPairs::new(counter)));
+        }
+        let Some((_, pairs)) = &mut self.pairs else { return Err(Lost::NoRate) };
+        let pair = pairs.read_pair();
+        let raw = read_narrowest(counter, TRIES, || HostClock::MonotonicRaw.read());
+        // All was read before this: a disruption of the machine up to here shows.
+        clock.check_machine()?;
+        if let Some(shown) = raw.value {
+            self.raw.take(RawPair { counter, at: raw.middle(), width: raw.width(), raw: shown.since_origin() });
+        }
+        self.compare(&snapshot, &pair)
+    }
+
+    fn compare(&self, snapshot: &Snapshot, pair: &Pair) -> Result<(Look, Calendar), Lost> {
+        let status = snapshot.status_at(pair.counter);
+        if status < Status::Holdover {
+            return Err(Lost::Unsynchronised(status));
+        }
+        let period = snapshot.estimate().ok_or(Lost::Unsynchronised(Status::Unsynchronised))?.period;
+        let time = snapshot.time_at(pair.counter)?;
+        // The errors must hold until the next look.
+        let later = snapshot.reading_at(pair.counter + period.ticks_in(self.poll))?;
+        let calendar = Calendar::at((time.reading.time, time.tai), snapshot.leap(), self.leap);
+        let look = Look {
+            offset: calendar.target - pair.system,
+            half_width: (period * pair.width).halved(),
+            base: self.raw.base_rate(period).ok_or(Lost::NoRate)?,
+            status,
+            bound: later.bound,
+            uncertainty: later.uncertainty,
+        };
+        Ok((look, calendar))
+    }
+}

@@ -1,0 +1,254 @@
+//! Carries out what the law says, and notices other programs that steer.
+
+use crate::contention::{Foreign, OnContention, foreign};
+use crate::law::{Action, Law, Steering};
+use crate::leap::Calendar;
+use crate::options::SteerConfig;
+use crate::sight::Sighting;
+use ffclock_sys::{
+    KernelClockChange, KernelClockState, KernelFlags, KernelFrequency, change_kernel_clock, kernel_clock_state,
+    step_kernel_clock, take_kernel_clock,
+};
+use ffclock_units::Span;
+use std::io;
+
+/// The kernel's clock, or what stands in for it.
+pub trait Kernel {
+    /// What it says of itself.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    fn state(&mut self) -> io::Result<KernelClockState>;
+
+    /// Ends what earlier programs left in progress.
+    ///
+    /// # Errors
+    /// It refuses.
+    fn take(&mut self) -> io::Result<KernelClockState>;
+
+    /// Changes it.
+    ///
+    /// # Errors
+    /// It refuses.
+    fn change(&mut self, change: &KernelClockChange) -> io::Result<KernelClockState>;
+
+    /// Steps it.
+    ///
+    /// # Errors
+    /// It refuses.
+    fn step(&mut self, by: Span) -> io::Result<KernelClockState>;
+}
+
+/// The clock of this host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostKernel(());
+
+impl HostKernel {
+    /// The right to steer it.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without CAP_SYS_TIME.
+    pub fn with_right() -> io::Result<Self> {
+        // The frequency that it has: a change that changes nothing, and that takes the right.
+        let frequency = Some(kernel_clock_state()?.frequency);
+        change_kernel_clock(&KernelClockChange { frequency, ..KernelClockChange::default() })?;
+        Ok(HostKernel(()))
+    }
+}
+
+impl Kernel for HostKernel {
+    fn state(&mut self) -> io::Result<KernelClockState> {
+        kernel_clock_state()
+    }
+
+    fn take(&mut self) -> io::Result<KernelClockState> {
+        take_kernel_clock()
+    }
+
+    fn change(&mut self, change: &KernelClockChange) -> io::Result<KernelClockState> {
+        change_kernel_clock(change)
+    }
+
+    fn step(&mut self, by: Span) -> io::Result<KernelClockState> {
+        step_kernel_clock(by)
+    }
+}
+
+/// Remembers what it is asked to do, and does nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct DryKernel {
+    state: KernelClockState,
+}
+
+impl DryKernel {
+    /// As the clock of this host is.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn of_host() -> io::Result<Self> {
+        Ok(DryKernel { state: kernel_clock_state()? })
+    }
+}
+
+impl Kernel for DryKernel {
+    fn state(&mut self) -> io::Result<KernelClockState> {
+        Ok(self.state)
+    }
+
+    fn take(&mut self) -> io::Result<KernelClockState> {
+        Ok(self.state)
+    }
+
+    fn change(&mut self, change: &KernelClockChange) -> io::Result<KernelClockState> {
+        self.state.frequency = change.frequency.unwrap_or(self.state.frequency);
+        self.state.flags = change.flags.unwrap_or(self.state.flags);
+        self.state.tai_offset_s = change.tai_offset_s.unwrap_or(self.state.tai_offset_s);
+        if let Some(errors) = change.errors_us {
+            [self.state.max_error_us, self.state.estimated_error_us] = errors;
+        }
+        Ok(self.state)
+    }
+
+    fn step(&mut self, _: Span) -> io::Result<KernelClockState> {
+        Ok(self.state)
+    }
+}
+
+/// Something that the operator may want to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SteerEvent {
+    /// The machine slept: all begins again.
+    Slept,
+    /// Another program steers as well.
+    Contended(Foreign),
+    /// The clock was taken, with this frequency.
+    Taken(KernelFrequency),
+    /// The clock was stepped.
+    Stepped(Span),
+    /// The clock is called synchronised from now on.
+    Synchronised,
+    /// The page is lost; the clock runs on.
+    Coasting,
+}
+
+/// What was done about one look.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Done {
+    /// What the law said.
+    pub action: Action,
+    /// What is worth a line.
+    pub events: Vec<SteerEvent>,
+    /// Whether the clock is left to another program: nothing may be done from here on.
+    pub has_withdrawn: bool,
+}
+
+/// The law, and the kernel's clock.
+pub struct Steerer<K> {
+    kernel: K,
+    law: Law,
+    contention: OnContention,
+    /// What our last call left; `None` where the clock is to be taken first.
+    ours: Option<KernelClockState>,
+}
+
+impl<K: Kernel> Steerer<K> {
+    /// Nothing is changed before the first look at a synchronised page.
+    pub fn new(kernel: K, config: &SteerConfig) -> Self {
+        Steerer { kernel, law: Law::new(config.law()), contention: config.contention, ours: None }
+    }
+
+    /// Acts on a look.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn act(&mut self, sighting: &Sighting) -> io::Result<Done> {
+        let mut done = Done { action: Action::Keep, events: Vec::new(), has_withdrawn: false };
+        if sighting.has_slept {
+            // The kernel sets its clock when it wakes, and is no other program.
+            self.ours = None;
+            self.law.begin_again();
+            done.events.push(SteerEvent::Slept);
+        } else if let Some(what) = self.find_foreign()? {
+            done.events.push(SteerEvent::Contended(what));
+            self.ours = None;
+            done.has_withdrawn = self.contention == OnContention::Withdraw;
+        }
+        let calendar = sighting.look.as_ref().ok().map(|(_, calendar)| calendar);
+        if done.has_withdrawn || calendar.is_some_and(|calendar| calendar.is_near) {
+            return Ok(done);
+        }
+        done.action = self.law.decide(sighting.look.as_ref().ok().map(|(look, _)| look));
+        self.carry_out(&mut done, calendar)?;
+        Ok(done)
+    }
+
+    /// Ends: the clock runs on at the rate of the page, without a slew. Its largest error grows from here on, and the
+    /// kernel calls it unsynchronised in the end.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn end(&mut self) -> io::Result<()> {
+        let is_ours = self.ours.is_some() && self.find_foreign()?.is_none();
+        if let Some(rest) = self.law.rest().filter(|_| is_ours) {
+            self.change(KernelClockChange { frequency: Some(rest), ..KernelClockChange::default() })?;
+        }
+        Ok(())
+    }
+
+    fn find_foreign(&mut self) -> io::Result<Option<Foreign>> {
+        let Some(ours) = self.ours else { return Ok(None) };
+        Ok(foreign(&ours, &self.kernel.state()?))
+    }
+
+    fn carry_out(&mut self, done: &mut Done, calendar: Option<&Calendar>) -> io::Result<()> {
+        if done.action != Action::Keep && self.ours.is_none() {
+            let taken = self.kernel.take()?;
+            self.ours = Some(taken);
+            done.events.push(SteerEvent::Taken(taken.frequency));
+        }
+        match done.action {
+            Action::Keep => Ok(()),
+            Action::Step(by) => {
+                self.ours = Some(self.kernel.step(by)?);
+                done.events.push(SteerEvent::Stepped(by));
+                Ok(())
+            }
+            Action::Steer(steering) => self.steer(&steering, calendar, &mut done.events),
+            Action::Coast(frequency) => {
+                done.events.push(SteerEvent::Coasting);
+                let flags = Some(KernelFlags::UNSYNCHRONISED);
+                self.change(KernelClockChange { frequency: Some(frequency), flags, ..KernelClockChange::default() })
+            }
+        }
+    }
+
+    fn steer(
+        &mut self,
+        steering: &Steering,
+        calendar: Option<&Calendar>,
+        events: &mut Vec<SteerEvent>,
+    ) -> io::Result<()> {
+        let was = self.ours.is_some_and(|ours| !ours.flags.has(KernelFlags::UNSYNCHRONISED));
+        if steering.is_synchronised && !was {
+            events.push(SteerEvent::Synchronised);
+        }
+        let announced = calendar.map_or(KernelFlags::none(), |calendar| calendar.flags);
+        let bad = if steering.is_synchronised { KernelFlags::none() } else { KernelFlags::UNSYNCHRONISED };
+        let known = self.ours.map(|ours| ours.tai_offset_s);
+        self.change(KernelClockChange {
+            frequency: Some(steering.frequency),
+            flags: Some(announced.with(bad)),
+            errors_us: Some(steering.errors_us),
+            tai_offset_s: calendar.map(|calendar| calendar.tai_offset_s).filter(|tai| known != Some(*tai)),
+        })
+    }
+
+    fn change(&mut self, change: KernelClockChange) -> io::Result<()> {
+        self.ours = Some(self.kernel.change(&change)?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "steerer_tests.rs"]
+mod tests;

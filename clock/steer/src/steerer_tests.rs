@@ -1,0 +1,170 @@
+use super::*;
+use crate::law::Look;
+use crate::leap::LeapMode;
+use crate::model::{Model, plain_day};
+use crate::sight::Lost;
+use ffclock_units::{Bound, LeapStep, Moment, Rate, StandardUncertainty, Status};
+
+const BASE_PPM: f64 = 25.0;
+
+fn config(lines: &str) -> SteerConfig {
+    crate::config::parse(lines).unwrap()
+}
+
+fn seen(model: &Model) -> Sighting {
+    let look = Look {
+        offset: Span::from_seconds(-model.error()),
+        half_width: Span::from_nanos(50),
+        base: Rate::from_ppm(BASE_PPM),
+        status: Status::Synchronised,
+        bound: Bound::of(Span::from_micros(40)),
+        uncertainty: StandardUncertainty::of(Span::from_micros(2)),
+    };
+    Sighting { look: Ok((look, plain_day())), has_slept: false }
+}
+
+fn lost() -> Sighting {
+    Sighting { look: Err(Lost::NoPage("none".to_owned())), has_slept: false }
+}
+
+/// A clock that follows the page for a minute already.
+fn following(lines: &str) -> (Model, Steerer<Model>) {
+    let model = Model::new(1e-4, BASE_PPM);
+    let mut steerer = Steerer::new(model.clone(), &config(lines));
+    for _ in 0..60 {
+        assert!(!steerer.act(&seen(&model)).unwrap().has_withdrawn);
+        model.pass(1.0);
+    }
+    (model, steerer)
+}
+
+#[test]
+fn nothing_is_touched_before_the_page_is_synchronised() {
+    let model = Model::new(1.0, BASE_PPM);
+    let mut steerer = Steerer::new(model.clone(), &config(""));
+    for _ in 0..5 {
+        assert_eq!(steerer.act(&lost()).unwrap().events, []);
+    }
+    assert_eq!(model.calls(), 0);
+    steerer.end().unwrap();
+    assert_eq!(model.calls(), 0, "what was never taken is not left");
+}
+
+#[test]
+fn the_clock_follows_and_shows_bound_flags_and_tai() {
+    let (model, _) = following("");
+    assert!(model.error().abs() < 1e-7, "{}", model.error());
+    let state = model.shown();
+    assert!(!state.flags.has(KernelFlags::UNSYNCHRONISED));
+    assert_eq!((state.tai_offset_s, state.estimated_error_us), (37, 3));
+    assert!((41..=541).contains(&state.max_error_us), "{state:?}");
+}
+
+#[test]
+fn a_step_is_made_once_and_the_rest_slewed() {
+    let model = Model::new(-2.0, BASE_PPM);
+    let mut steerer = Steerer::new(model.clone(), &config("step_at_start = \"100 ms\"\n"));
+    let done = steerer.act(&seen(&model)).unwrap();
+    assert!(matches!(done.events.as_slice(), [SteerEvent::Taken(_), SteerEvent::Stepped(_)]), "{done:?}");
+    assert!(model.error().abs() < 1e-5);
+    let done = steerer.act(&seen(&model)).unwrap();
+    assert_eq!(done.events, [SteerEvent::Synchronised]);
+}
+
+#[test]
+fn a_lost_page_is_coasted_through_and_taken_up_again() {
+    let (model, mut steerer) = following("");
+    assert_eq!(steerer.act(&lost()).unwrap().events, [SteerEvent::Coasting]);
+    assert!(model.shown().flags.has(KernelFlags::UNSYNCHRONISED));
+    let calls = model.calls();
+    for _ in 0..600 {
+        model.pass(1.0);
+        assert_eq!(steerer.act(&lost()).unwrap().events, []);
+    }
+    assert_eq!(model.calls(), calls, "the clock is left alone");
+    assert!(model.error().abs() < 1e-5, "{}", model.error());
+    assert!(model.shown().max_error_us >= 300_000, "the kernel lets its error grow");
+    assert_eq!(steerer.act(&seen(&model)).unwrap().events, [SteerEvent::Synchronised]);
+}
+
+#[test]
+fn another_program_is_noticed_and_the_clock_left_to_it() {
+    let disturbances: [fn(&Model); 4] = [
+        |model| model.disturb(|state| state.frequency = KernelFrequency::nearest(Rate::from_ppm(7.0))),
+        |model| model.disturb(|state| state.offset = 12),
+        |model| model.disturb(|state| state.flags = KernelFlags::UNSYNCHRONISED),
+        |model| model.set_by(0.5),
+    ];
+    for disturb in disturbances {
+        let (model, mut steerer) = following("");
+        disturb(&model);
+        let (before, calls) = (model.shown(), model.calls());
+        let done = steerer.act(&seen(&model)).unwrap();
+        assert!(done.has_withdrawn && matches!(done.events.as_slice(), [SteerEvent::Contended(_)]), "{done:?}");
+        steerer.end().unwrap();
+        assert_eq!((model.shown(), model.calls()), (before, calls), "nothing is done to what the other program set");
+    }
+}
+
+#[test]
+fn on_request_the_clock_is_taken_back() {
+    let (model, mut steerer) = following("contention = \"continue\"\n");
+    model.disturb(|state| (state.tick_us, state.offset) = (10_100, 5));
+    let done = steerer.act(&seen(&model)).unwrap();
+    assert!(!done.has_withdrawn && matches!(done.events.first(), Some(SteerEvent::Contended(_))), "{done:?}");
+    let state = model.shown();
+    assert_eq!((state.tick_us, state.offset), (KernelClockState::TICK_US, 0));
+    model.pass(1.0);
+    assert_eq!(steerer.act(&seen(&model)).unwrap().events, []);
+}
+
+#[test]
+fn a_suspend_is_no_other_program() {
+    let (model, mut steerer) = following("step_at_start = \"10 ms\"\n");
+    model.set_by(-0.7);
+    let done = steerer.act(&Sighting { has_slept: true, ..seen(&model) }).unwrap();
+    assert!(matches!(done.events.as_slice(), [SteerEvent::Slept, SteerEvent::Taken(_), SteerEvent::Stepped(_)]));
+    assert!(model.error().abs() < 1e-5);
+}
+
+#[test]
+fn at_the_end_the_slew_is_taken_away() {
+    let (model, mut steerer) = following("");
+    // The page has moved by 1 ms: the clock is slewed.
+    let mut moved = seen(&model);
+    moved.look.as_mut().unwrap().0.offset = Span::from_millis(1);
+    steerer.act(&moved).unwrap();
+    let ppm = |model: &Model| model.shown().frequency.as_rate().as_ppm();
+    assert!(ppm(&model) > 100.0);
+    steerer.end().unwrap();
+    assert!((ppm(&model) + BASE_PPM).abs() < 0.01, "{}", ppm(&model));
+    assert!(!model.shown().flags.has(KernelFlags::UNSYNCHRONISED), "the error that grows says it");
+}
+
+#[test]
+fn nothing_is_done_close_to_a_leap_second_and_its_flag_goes_afterwards() {
+    let (model, mut steerer) = following("");
+    let leap = LeapStep { before: 37, after: 38, at: 1_900_000_000 };
+    let calendar = |from: i64| {
+        let tai = Span::from_secs(leap.at + from);
+        let utc = tai - Span::from_secs(if from < 0 { 37 } else { 38 });
+        Calendar::at((Moment::from_origin(utc), Moment::from_origin(tai)), leap, LeapMode::Kernel)
+    };
+    let mut act = |from: i64, offset: Span| {
+        let mut sighting = seen(&model);
+        let (look, day) = sighting.look.as_mut().unwrap();
+        (look.offset, *day) = (offset, calendar(from));
+        assert_eq!(steerer.act(&sighting).unwrap().events, []);
+        model.pass(1.0);
+    };
+    act(-10, Span::ZERO);
+    assert!(model.shown().flags.has(KernelFlags::INSERT));
+    let calls = model.calls();
+    // The kernel is on the other side already.
+    act(-1, Span::from_secs(1));
+    assert_eq!(model.calls(), calls);
+    // It counts TAI itself.
+    model.disturb(|state| state.tai_offset_s = 38);
+    act(5, Span::ZERO);
+    assert!(!model.shown().flags.has(KernelFlags::INSERT));
+}
