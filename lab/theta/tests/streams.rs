@@ -410,6 +410,29 @@ fn streams_of_http2_may_be_broken_off_or_pushed() {
     assert_eq!(found.passed_over.pushed, 1);
 }
 
+/// Any byte of a capture may be wrong: there is an answer, and no more replies than requests.
+#[test]
+fn a_damaged_capture_is_read_as_far_as_it_makes_sense() {
+    let (mut whole, mut partial) = (0, 0);
+    for (protocol, seed) in ALL.into_iter().zip(500..) {
+        let random = &mut Random(seed);
+        let World { packets, .. } = pipelined(protocol, ((CLIENT, 5000), (1, PORT)), 30, (ROUGH, random));
+        let bytes = capture(&packets, usize::MAX);
+        for _ in 0..100 {
+            let mut damaged = bytes.clone();
+            for _ in 0..=random.below(4) {
+                let place = 24 + random.below(bytes.len() as u64 - 24) as usize;
+                damaged[place] = [0, 0xff, random.next() as u8][random.below(3) as usize];
+            }
+            let Ok(found) = read(&damaged, protocol) else { continue };
+            assert!(found.exchanges() <= found.requests() && found.requests() <= 400, "{:?}", found.passed_over);
+            let count = if found.damage() == 0 { &mut whole } else { &mut partial };
+            *count += 1;
+        }
+    }
+    assert!(whole > 50 && partial > 50, "{whole} {partial}");
+}
+
 #[test]
 fn what_is_missing_in_a_log_makes_it_partial() {
     let found = read(&capture(&plain(20)[2..], usize::MAX), StreamProtocol::Length2Big).expect("a capture");

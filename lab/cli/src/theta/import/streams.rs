@@ -2,9 +2,7 @@
 
 use super::{Args, Conversation};
 use crate::{Failure, GlobalOptions};
-use ffclock_theta::import::{
-    MessageRounds, StreamMessages, StreamOptions, StreamProtocol, StreamsPassedOver, read_streams,
-};
+use ffclock_theta::import::{StreamMessages, StreamOptions, StreamProtocol, StreamsPassedOver, read_streams};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 
