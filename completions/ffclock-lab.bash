@@ -3301,7 +3301,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__import)
-            opts="-h --messages --receiver --sender --unit --server --drift --client --port --tolerated --one-request-at-a-time --output --page --json --help"
+            opts="-h --messages --receiver --sender --unit --server --drift --client --port --tolerated --one-request-at-a-time --protocol --list --output --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3340,6 +3340,14 @@ _ffclock__lab() {
                     return 0
                     ;;
                 --tolerated)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --protocol)
+                    COMPREPLY=($(compgen -W "redis http2 kafka length-2-big length-2-little length-4-big length-4-little" -- "${cur}"))
+                    return 0
+                    ;;
+                --list)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -452,6 +452,14 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l client -d 'The address whose requests are taken' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l port -d 'The servers\' port' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l tolerated -d 'How many servers\' replies the client need not wait for; of a list, how many senders' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l protocol -d 'What is spoken on the connections, of which many requests may be open' -r -f -a "redis\t'Redis (RESP 2 and 3): replies in the order of their commands'
+http2\t'HTTP/2 without encryption, as gRPC has it too: by stream, from headers to headers'
+kafka\t'Kafka: by correlation id'
+length-2-big\t'Messages behind their length in 2 octets, highest first, replies in the order of their requests'
+length-2-little\t'The same, lowest octet first'
+length-4-big\t'The same in 4 octets, highest first'
+length-4-little\t'The same in 4 octets, lowest first'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l list -d 'Of a protocol: the list of messages to be made, as `--messages` and `theta advise` read it' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l output -d 'The log to be made' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l one-request-at-a-time -d 'Take all that the client writes on a connection before a reply for one request; otherwise that is refused'

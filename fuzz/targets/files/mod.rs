@@ -1,4 +1,5 @@
-//! Functions shared by the targets that read files with the Parquet library.
+//! Functions shared by the targets that read or write files.
+#![allow(dead_code, reason = "each target uses a part")]
 
 use std::panic;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! Logs of other systems: from lists of their messages ([`import_messages`]), and from captures of the requests of one
-//! client to several servers, as `tcpdump -w` leaves them ([`import`]).
+//! client to several servers, as `tcpdump -w` leaves them: of a client that waits for replies ([`import`]), or of one
+//! that does not, if its protocol is known ([`read_streams`]).
 //!
 //! With one capture all stamps come from one clock. With one at each end ([`import_two_sided`]) replies are messages
 //! from where they left to where they arrived, and the clocks are compared by the packets themselves. What follows is
@@ -14,6 +15,7 @@ mod packet;
 mod pcap;
 mod pcapng;
 mod requests;
+mod streams;
 mod two_sided;
 
 pub use messages::{
@@ -21,6 +23,7 @@ pub use messages::{
     import_messages,
 };
 pub use requests::{ImportOptions, ImportSummary, OverlapRule, import};
+pub use streams::{StreamMessages, StreamOptions, StreamProtocol, StreamsPassedOver, read_streams};
 pub use two_sided::{ServerCapture, TwoSidedOptions, import_two_sided};
 
 /// Why a capture cannot be imported.
@@ -47,7 +50,7 @@ pub enum ImportError {
     #[error(
         "on {connections} connections the client wrote {writes} times more while a request was open: it does not wait for replies \
          (pipelined or multiplexed requests), or a reply was lost, or it writes a request in parts; replies could be given to the \
-         wrong requests. Where all that it writes before a reply is one request, say so (--one-request-at-a-time)"
+         wrong requests. Where all that it writes before a reply is one request, say so (--one-request-at-a-time); where it speaks Redis, HTTP/2, Kafka or messages behind their length, say that (--protocol)"
     )]
     Overlapping {
         /// Connections on which it did.
@@ -76,4 +79,7 @@ pub enum ImportError {
     /// More servers than a log is made for.
     #[error("more than {0} servers")]
     TooManyServers(usize),
+    /// More requests than are held in memory.
+    #[error("more than {0} requests: cut the capture into parts")]
+    TooManyRequests(usize),
 }

@@ -1,5 +1,7 @@
 //! `ffclock-lab theta import`.
 
+mod streams;
+
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::import::{
     ImportError, ImportOptions, ImportSummary, MessageOptions, MessageTable, OverlapRule, PassedOver, ServerCapture,
@@ -11,6 +13,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use streams::ProtocolChoice;
 
 /// Options of `ffclock-lab theta import`.
 #[derive(clap::Args)]
@@ -20,9 +23,13 @@ use std::path::{Path, PathBuf};
   $ ffclock-lab theta analyse run-1
   $ ffclock-lab theta import client.pcap --server a.pcap --server b.pcap --client 10.0.0.9 --port 7000 --output run-2
   $ ffclock-lab theta analyse run-2 --certify
-  $ ffclock-lab theta import --messages messages.csv --receiver leader --unit us --tolerated 1 --output run-3
+  $ tcpdump -i eth0 -w all.pcap 'host 10.0.0.9 and port 6379'
+  $ ffclock-lab theta import all.pcap --client 10.0.0.9 --port 6379 --protocol redis --tolerated 1 --output run-3 --list calm.csv
+  $ ffclock-lab theta import --messages messages.csv --receiver leader --unit us --tolerated 1 --output run-4
 
 The client's k-th request to a server is that server's message of round k, perceived by the client when the reply passes: one capture, one clock.
+Of a client that does not wait for replies, the protocol must be known (--protocol): each request is paired with its reply, from the first byte of
+a connection on; what was passed over is counted by reason, and nothing is guessed.
 With captures of the servers too, a reply is a message from where it left to where it arrived; their clocks are compared by the packets.
 docs/theta-log.md defines Omega for such a log. The command needs the right to read the capture, and does not trust its content.")]
 pub(super) struct Args {
@@ -59,9 +66,15 @@ pub(super) struct Args {
     /// Take all that the client writes on a connection before a reply for one request; otherwise that is refused
     #[arg(long)]
     one_request_at_a_time: bool,
+    /// What is spoken on the connections, of which many requests may be open
+    #[arg(long, value_name = "PROTOCOL", requires = "capture", conflicts_with_all = ["server", "one_request_at_a_time"])]
+    protocol: Option<ProtocolChoice>,
+    /// Of a protocol: the list of messages to be made, as `--messages` and `theta advise` read it
+    #[arg(long, value_name = "FILE", requires = "protocol")]
+    list: Option<PathBuf>,
     /// The log to be made
-    #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    output: Option<PathBuf>,
 }
 
 /// The unit of the times in a list.
@@ -91,9 +104,17 @@ impl From<TimeUnitChoice> for TimeUnit {
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match (&args.messages, &args.capture, args.client.zip(args.port)) {
         (Some(list), ..) => run_messages(global, args, list),
+        (None, Some(capture), Some(conversation)) if args.protocol.is_some() => {
+            streams::run(global, args, (capture, conversation))
+        }
         (None, Some(capture), Some(conversation)) => run_capture(global, args, (capture, conversation)),
         _ => Err(Failure::usage("a capture needs --client and --port")),
     }
+}
+
+/// The directory of the log.
+fn output(args: &Args) -> Result<&Path, Failure> {
+    args.output.as_deref().ok_or_else(|| Failure::usage("--output is needed"))
 }
 
 /// A capture, and the client and the port that are taken from it.
@@ -105,7 +126,8 @@ fn run_capture(global: &GlobalOptions, args: &Args, conversation: Conversation) 
         "servers": found.servers, "rounds": found.rounds, "replies": found.replies, "unmatched": found.unmatched,
         "bound_ps": found.bound_ps, "cut": found.cut,
     });
-    global.answer(&json, || render(&found, args))?;
+    let place = output(args)?;
+    global.answer(&json, || render(&found, place))?;
     found.cut.map_or(Ok(()), |words| Err(Failure::from(format!("the log is partial: {words}"))))
 }
 
@@ -119,11 +141,11 @@ fn imported(args: &Args, (capture, (client, port)): Conversation) -> Result<Impo
     let client = open(capture)?;
     let named = |error: ImportError| Failure::from(format!("{}: {error}", capture.display()));
     if args.server.is_empty() {
-        return import(client, options, &args.output).map_err(named);
+        return import(client, options, output(args)?).map_err(named);
     }
     let server = |path: &PathBuf| Ok(ServerCapture { name: path.display().to_string(), input: open(path)? });
     let servers = args.server.iter().map(server).collect::<Result<Vec<_>, Failure>>()?;
-    import_two_sided(client, servers, TwoSidedOptions { import: options, drift: args.drift }, &args.output)
+    import_two_sided(client, servers, TwoSidedOptions { import: options, drift: args.drift }, output(args)?)
         .map_err(named)
 }
 
@@ -139,12 +161,12 @@ fn run_messages(global: &GlobalOptions, args: &Args, list: &Path) -> Result<(), 
         longest_ns: u64::MAX,
         rounds_open: usize::MAX,
     };
-    let (rounds, passed_over) = import_messages(&table, options, &args.output).map_err(|error| named(&error))?;
+    let (rounds, passed_over) = import_messages(&table, options, output(args)?).map_err(|error| named(&error))?;
     let json = serde_json::json!({
         "receiver": receiver, "senders": senders, "rounds": rounds.rounds(), "messages": rounds.taken(),
         "passed_over": passed_over,
     });
-    let (place, reasons) = (args.output.display(), reasons(&passed_over));
+    let (place, reasons) = (output(args)?.display(), reasons(&passed_over));
     global.answer(&json, || {
         let count = senders.len();
         let taken = format!("{} rounds, {} messages of {count} senders", rounds.rounds(), rounds.taken());
@@ -192,9 +214,9 @@ pub(super) fn reasons(passed_over: &PassedOver) -> Vec<String> {
     reasons.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect()
 }
 
-fn render(found: &ImportSummary, args: &Args) -> String {
+fn render(found: &ImportSummary, place: &Path) -> String {
     let ImportSummary { servers, rounds, replies, unmatched, bound_ps, .. } = found;
-    let place = args.output.display();
+    let place = place.display();
     let mut text = format!("{rounds} rounds, {replies} replies of {} servers in {place}\n", servers.len());
     if let Some(bound_ps) = bound_ps {
         let bound = Span::from_seconds(*bound_ps as f64 * 1e-12);

@@ -14,6 +14,7 @@ mod probing;
 mod probing_badly;
 mod programs;
 mod readme;
+mod running_system;
 
 use std::path::{Path, PathBuf};
 

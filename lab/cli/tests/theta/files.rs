@@ -122,6 +122,65 @@ fn captures_at_both_ends_become_one_way_delays_with_bounds() {
     assert!(analysis["certified"]["all"].is_object(), "{analysis}");
 }
 
+/// A segment of TCP over raw IP between 10.0.0.9 and 10.0.0.1, port 6379; with SYN the number is that of the SYN.
+fn segment(is_request: bool, sequence: u32, flags: u8, content: &[u8]) -> Vec<u8> {
+    let (client, server) = ([10, 0, 0, 9], [10, 0, 0, 1]);
+    let (from, to) = if is_request { (client, server) } else { (server, client) };
+    let ports: [u16; 2] = if is_request { [5000, 6379] } else { [6379, 5000] };
+    let mut bytes = vec![0x45, 0, 0, 40 + content.len() as u8, 0, 0, 0, 0, 64, 6, 0, 0];
+    bytes.extend([from, to].concat());
+    bytes.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    bytes.extend(sequence.to_be_bytes());
+    bytes.extend([0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
+    bytes.extend(content);
+    bytes
+}
+
+/// Three commands at once, whose replies come 200, 300 and 400 us later.
+fn pipelined() -> Vec<(u32, Vec<u8>)> {
+    let mut packets = vec![(0, segment(true, 0, 2, b"")), (5, segment(false, 0, 18, b""))];
+    packets.push((100, segment(true, 1, 16, b"PING\r\nPING\r\nPING\r\n")));
+    packets.extend((0..3).map(|number| (300 + 100 * number, segment(false, 1 + 7 * number, 16, b"+PONG\r\n"))));
+    packets
+}
+
+#[test]
+fn pipelined_commands_become_a_log_and_a_list() {
+    let place = Place::new("streams");
+    let capture = write(&place, "redis.pcap", &classic(&pipelined()));
+    let list = place.0.join("list.csv").display().to_string();
+    let (log, words) = (place.log(), ["import", &capture, "--client", "10.0.0.9", "--port", "6379"]);
+    let import = |more: &[&str]| theta(&[&words, more].concat());
+    let imported = import(&["--protocol", "redis", "--output", &log, "--list", &list]);
+    assert!(imported.status.success(), "{imported:?}");
+    let summary = json(&imported);
+    assert_eq!((&summary["requests"], &summary["replies"]), (&3.into(), &3.into()), "{summary}");
+    assert_eq!((&summary["rounds"], &summary["passed_over"]["gaps"]), (&3.into(), &0.into()), "{summary}");
+    assert_eq!(json(&theta(&["analyse", &log]))["delay_max_ps"], 400_000_000u64);
+    let again = theta(&["import", "--messages", &list, "--output", &place.0.join("again").display().to_string()]);
+    assert_eq!(json(&again)["messages"], 3, "{again:?}");
+
+    let other = import(&["--protocol", "kafka", "--list", &list]);
+    assert!(!other.status.success() && String::from_utf8_lossy(&other.stderr).contains("do not speak the protocol"));
+    let nowhere = import(&["--protocol", "redis"]);
+    assert!(!nowhere.status.success() && String::from_utf8_lossy(&nowhere.stderr).contains("--output"), "{nowhere:?}");
+}
+
+/// A reply was not captured: what was is there, and the exit code says that it is not all.
+#[test]
+fn a_gap_in_a_stream_makes_it_partial() {
+    let place = Place::new("streams-gap");
+    let mut packets = pipelined();
+    packets.remove(4);
+    let capture = write(&place, "redis.pcap", &classic(&packets));
+    let words = ["import", &capture, "--client", "10.0.0.9", "--port", "6379", "--protocol", "redis", "--output"];
+    let imported = theta(&[&words[..], &[&place.log()]].concat());
+    assert_eq!(imported.status.code(), Some(1), "{imported:?}");
+    let over = &json(&imported)["passed_over"];
+    assert_eq!((&over["gaps"], &over["unanswered"]), (&1.into(), &2.into()), "{over}");
+    assert_eq!(json(&theta(&["analyse", &place.log()]))["whole"], false);
+}
+
 #[test]
 fn a_cut_capture_is_partial_all_the_way() {
     let place = Place::new("cut-capture");

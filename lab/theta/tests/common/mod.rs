@@ -3,6 +3,7 @@
 
 pub mod brute;
 pub mod generator;
+pub mod tcp;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -28,9 +28,21 @@ pub struct MessageTable {
     rows: Vec<TableRow>,
     lost: u64,
     malformed: u64,
+    /// What the source of the list is known to have left out.
+    left_out: u64,
 }
 
 impl MessageTable {
+    /// An empty list of which this number of parts are known to be missing.
+    pub(crate) fn incomplete(left_out: u64) -> Self {
+        MessageTable { left_out, ..MessageTable::default() }
+    }
+
+    /// No more messages will be added.
+    pub(crate) fn finish(&mut self) {
+        self.rows.sort_unstable();
+    }
+
     /// Reads text.
     ///
     /// # Errors
@@ -49,7 +61,7 @@ impl MessageTable {
         }
         lines.finish(&mut |message| table.add(message))?;
         table.malformed = lines.malformed;
-        table.rows.sort_unstable();
+        table.finish();
         Ok(table)
     }
 
@@ -78,7 +90,7 @@ impl MessageTable {
             }
             table.add_fields(&fields, unit)?;
         }
-        table.rows.sort_unstable();
+        table.finish();
         Ok(table)
     }
 
@@ -95,7 +107,8 @@ impl MessageTable {
         }
     }
 
-    fn add(&mut self, message: &MessageLine<'_>) -> Result<(), MessageError> {
+    /// Adds a message.
+    pub(crate) fn add(&mut self, message: &MessageLine<'_>) -> Result<(), MessageError> {
         let &MessageLine { sender, receiver, id, sent_ns, perceived_ns } = message;
         let Some(perceived_ns) = perceived_ns else {
             self.lost += 1;
@@ -201,7 +214,7 @@ pub fn import_messages(
     let mut passed_over = rounds.passed_over();
     passed_over.lost += table.lost;
     passed_over.malformed += table.malformed;
-    writer.run_mut().unrecorded = passed_over.damage();
+    writer.run_mut().unrecorded = passed_over.damage() + table.left_out;
     writer.finish()?;
     Ok((rounds, passed_over))
 }
