@@ -113,10 +113,6 @@ impl OptionValue for Switchable<FilePath> {
     const KIND: &'static str = "\"off\" or a path";
 }
 
-impl OptionValue for Switchable<Bound> {
-    const KIND: &'static str = "\"off\" or a non-negative span with its unit, such as \"10 ms\"";
-}
-
 /// A path, never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePath {

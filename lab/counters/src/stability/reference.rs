@@ -141,8 +141,8 @@ fn new_pulse(last: &mut Option<u32>, pulse: Pulse) -> Option<Pulse> {
     (is_new && known && pulse.realtime > 0).then_some(pulse)
 }
 
-/// Between two looks the system clock runs at its own rate, by what it is slewed and what the nominal period of the base
-/// is off. A rate farther from 1 than this [s/s] is a step.
+/// Between two looks the system clock runs at its own rate, by what it is slewed and by what the nominal period of the
+/// base is off. A rate farther from 1 than this [s/s] is a step.
 const RATE_MAX: f64 = 0.001;
 
 /// The pulse came between two looks at the system clock, or shortly before the first: the line through both makes it a
