@@ -269,7 +269,8 @@ def clock_figure(recording: Recording) -> Canvas:
     rows = recording.of("clock")
     boxes = [
         {
-            "label": f"{row['counter']}, {row['stamps']}, {row.get('estimator', 'classic')}" + (f", {phases.get(row['phase'], '')}" if len(phases) > 1 else ""),
+            "label": f"{row['counter']}, {row['stamps']}, {row.get('estimator', 'classic')}"
+            + (f", {phases.get(row['phase'], '')}" if len(phases) > 1 else ""),
             **{to: row[of] * 1e6 for to, of in _CLOCK_BOX.items()},
         }
         for row in rows

@@ -125,7 +125,12 @@ def test_every_recording_becomes_its_figures_beside_the_papers(tmp_path: Path, c
     expected = {"figure-12-stability", "figure-13-rates", "figure-14-latency", "figure-16-user", "figure-17-clocks"}
     assert names == {"counters.md", *(f"{name}.png" for name in expected)}
     text = (out / "counters.md").read_text(encoding="utf-8")
-    for words in ("| 10440 | 390 |", "| monotonic-raw vDSO | first | cpu | 10 |", "| tsc | socket | classic | quiet | 100 | -4.000 |", "HPET: load"):
+    for words in (
+        "| 10440 | 390 |",
+        "| monotonic-raw vDSO | first | cpu | 10 |",
+        "| tsc | socket | classic | quiet | 100 | -4.000 |",
+        "HPET: load",
+    ):
         assert words in text, words
 
 
