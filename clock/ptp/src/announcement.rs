@@ -130,7 +130,11 @@ impl Master {
         let first = if quality.class.is_traceable() { 1 } else { 2 };
         let stratum = u8::try_from(steps_removed.saturating_add(first).min(STRATUM_MAX)).unwrap_or(u8::MAX);
         let reference_id = grandmaster.folded().rotate_left(16) ^ self.port.clock.folded();
-        let accuracy = quality.accuracy.as_bound().unwrap_or(rules.accuracy_unclaimed);
+        // A code that is no limit, such as that of more than 10 s, is no absence of a claim.
+        let accuracy = match quality.accuracy {
+            ClockAccuracy::UNKNOWN => rules.accuracy_unclaimed,
+            claimed => claimed.as_bound().unwrap_or(Bound::UNKNOWN),
+        };
         let steps = rules.step_error.as_span().units().saturating_mul(i128::from(steps_removed));
         let root_distance = accuracy + Bound::of(Span::from_units(steps));
         let identity = ServerIdentity { stratum, reference_id };
@@ -206,8 +210,15 @@ mod tests {
         let further = master.server_quality(&rules);
         assert_eq!(further.identity.stratum, 4);
         assert!(further.root_distance >= claim.root_distance + Bound::of(Span::from_nanos(2_999)));
+        master.announcement.steps_removed = 0;
         master.announcement.quality.accuracy = ClockAccuracy::UNKNOWN;
         assert_eq!(master.server_quality(&rules).root_distance, Bound::UNKNOWN);
+        let assumed = ClaimRules { accuracy_unclaimed: Bound::of(Span::from_micros(10)), ..rules };
+        assert_eq!(master.server_quality(&assumed).root_distance, assumed.accuracy_unclaimed);
+        for disowned in [ClockAccuracy::BEYOND, ClockAccuracy(0), ClockAccuracy(0x32), ClockAccuracy(0x80)] {
+            master.announcement.quality.accuracy = disowned;
+            assert_eq!(master.server_quality(&assumed).root_distance, Bound::UNKNOWN, "{disowned:?}");
+        }
         let other_way = Master { port: port(7), ..master };
         assert_ne!(other_way.server_quality(&rules).identity, master.server_quality(&rules).identity);
     }

@@ -233,6 +233,11 @@ impl Follower {
         self.requests.restart(interval_of(self.config.log_delay_interval));
         let is_end_to_end = self.config.mechanism == DelayMechanism::EndToEnd;
         let Some(negotiation) = self.negotiation.as_mut() else { return };
+        if self.followed.is_none() {
+            // A master that has begun again knows nothing of what it granted.
+            negotiation.drop_service(UnicastService::Announce);
+            negotiation.want(UnicastService::Announce, now);
+        }
         for service in [UnicastService::Sync, UnicastService::DelayResp] {
             let is_used = service == UnicastService::Sync || is_end_to_end;
             if self.followed.is_some() && is_used {

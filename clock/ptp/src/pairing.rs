@@ -19,8 +19,8 @@ const LONGEST_HOLD: Span = Span::from_secs(8);
 pub struct ExchangePairing {
     period: Period,
     root_distance_max: Bound,
-    /// The newest request, and when it reached the master.
-    request: Option<(Stamp, Moment<Tai>)>,
+    /// The newest request, when it reached the master, and what the master claimed then.
+    request: Option<(Stamp, Moment<Tai>, ServerQuality)>,
     last: Option<Exchange>,
 }
 
@@ -47,13 +47,13 @@ impl ExchangePairing {
     ) -> Result<Option<Exchange>, PtpRejection> {
         let PtpObservation { direction, ours, theirs } = observation;
         if direction == Direction::Outgoing {
-            let latest = self.request.map(|(sent, _)| sent).or(self.last.map(|last| last.sent));
+            let latest = self.request.map(|(sent, ..)| sent).or(self.last.map(|last| last.sent));
             if latest.is_none_or(|latest| ours.counter.is_after(latest.counter)) {
-                self.request = Some((ours, theirs));
+                self.request = Some((ours, theirs, server));
             }
             return Ok(None);
         }
-        let Some((sent, server_in)) = self.request else { return Ok(None) };
+        let Some((sent, server_in, before)) = self.request else { return Ok(None) };
         let follows = self.last.is_none_or(|last| ours.counter.is_after(last.received.counter));
         if !follows || !ours.counter.is_after(sent.counter) || theirs < server_in {
             return Ok(None);
@@ -62,6 +62,12 @@ impl ExchangePairing {
         if theirs - server_in > LONGEST_HOLD {
             return Ok(None);
         }
+        if before.identity != server.identity {
+            // Behind one port, another grandmaster.
+            return Ok(None);
+        }
+        // Each half is as wrong as was claimed at its time.
+        let server = ServerQuality { root_distance: server.root_distance.max(before.root_distance), ..server };
         if server.root_distance > self.root_distance_max {
             return Err(PtpRejection::RootDistance);
         }
@@ -85,7 +91,7 @@ impl ExchangePairing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Counter, StampLocation, Ticks};
+    use ffclock_units::{Counter, ServerIdentity, StampLocation, Ticks};
     use proptest::prelude::*;
 
     /// The counter ticks at 1 GHz, and the master's time is the counter's.
@@ -127,6 +133,24 @@ mod tests {
         assert_eq!(pairing.observe(sync(215, 205), server), Ok(None), "left before the request arrived");
         assert_eq!(pairing.observe(sync(199, 215), server), Ok(None), "came before the request left");
         assert!(pairing.observe(sync(300, 290), server).unwrap().is_some(), "the request was kept");
+    }
+
+    #[test]
+    fn each_half_is_as_wrong_as_was_claimed_at_its_time() {
+        let of = |micros, reference_id| ServerQuality {
+            identity: ServerIdentity { stratum: 1, reference_id },
+            root_distance: Bound::of(Span::from_micros(micros)),
+            ..ServerQuality::default()
+        };
+        for (before, after) in [(1_000, 1), (1, 1_000)] {
+            let mut pairing = pairing();
+            pairing.observe(request(200, 210), of(before, 7)).unwrap();
+            let exchange = pairing.observe(sync(300, 285), of(after, 7)).unwrap().unwrap();
+            assert_eq!(exchange.server, of(1_000, 7));
+        }
+        let mut pairing = pairing();
+        pairing.observe(request(200, 210), of(1, 7)).unwrap();
+        assert_eq!(pairing.observe(sync(300, 285), of(1, 8)), Ok(None), "another grandmaster behind the same port");
     }
 
     #[test]

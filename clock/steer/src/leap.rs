@@ -53,7 +53,7 @@ impl Calendar {
                 _ => KernelFlags::none(),
             },
             tai_offset_s: if ahead > 0 { leap.before } else { leap.after },
-            is_near: mode != LeapMode::Smear && is_leap && ahead.saturating_abs() <= NEAR_S,
+            is_near: mode == LeapMode::Kernel && is_leap && ahead.saturating_abs() <= NEAR_S,
         }
     }
 }
@@ -107,7 +107,7 @@ mod tests {
             [-5000, -2000, 0, 2000, 5000].map(|ms| is_near(LeapMode::Kernel, ms)),
             [false, true, true, true, false]
         );
-        assert!(is_near(LeapMode::Slew, 500) && !is_near(LeapMode::Smear, 500));
+        assert!(!is_near(LeapMode::Slew, 500) && !is_near(LeapMode::Smear, 500), "the kernel does nothing by itself");
         let tai = |ms| calendar(LeapMode::Kernel, 1, ms).tai_offset_s;
         assert_eq!([tai(-1), tai(0)], [37, 38]);
     }

@@ -140,6 +140,7 @@ fn once(manner: Manner, done: &Done, sighting: Sighting, passed: Span) -> Option
         // Nothing moves in a dry run: after the step there is the same offset again.
         (Action::Step(_), _) if manner.is_dry => Some(End::Done),
         (_, Err(lost)) if passed > PATIENCE => Some(End::Lost(lost)),
+        (Action::Keep, Ok((look, _))) if passed > PATIENCE => Some(End::Lost(Lost::Unsynchronised(look.status))),
         _ => None,
     }
 }

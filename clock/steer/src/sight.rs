@@ -8,7 +8,7 @@ use core::fmt;
 use ffclock_client::{Clock, ReadError, Snapshot};
 use ffclock_counter::{ClockReading, CounterId, HostClock, read_narrowest, try_read};
 use ffclock_sys::{Pair, PairReader, SystemPairs};
-use ffclock_units::{Span, Status};
+use ffclock_units::{CounterEpoch, Span, Status};
 use std::path::PathBuf;
 
 /// Why there is nothing to steer by.
@@ -61,7 +61,12 @@ pub struct Eyes {
     clock: Option<Clock>,
     pairs: Option<(CounterId, SystemPairs)>,
     raw: RawLine,
-    slept: Option<Span>,
+    /// What `CLOCK_BOOTTIME` is ahead of `CLOCK_MONOTONIC`: at least, and at most.
+    slept: Option<[Span; 2]>,
+    /// The epoch of the last page that was read.
+    epoch: Option<CounterEpoch>,
+    /// The epoch in which the machine slept: its page is of before the sleep, whatever it says of itself.
+    ended: Option<CounterEpoch>,
 }
 
 /// Brackets tried for one reading of the raw clock.
@@ -80,12 +85,17 @@ impl Eyes {
             pairs: None,
             raw: RawLine::default(),
             slept: None,
+            epoch: None,
+            ended: None,
         }
     }
 
     /// Looks.
     pub fn look(&mut self) -> Sighting {
         let has_slept = self.has_slept();
+        if has_slept {
+            self.ended = self.epoch;
+        }
         let look = self.see();
         // A daemon that found its file gone has made another, which a page that stands still does not show.
         if let (Err(Lost::Unsynchronised(Status::Unsynchronised) | Lost::Unreadable(_)), Some(clock)) =
@@ -98,10 +108,9 @@ impl Eyes {
     }
 
     fn has_slept(&mut self) -> bool {
-        let of = |clock: HostClock| clock.read().map(ClockReading::since_origin);
-        let (Some(awake), Some(all)) = (of(HostClock::Monotonic), of(HostClock::Boottime)) else { return false };
-        let slept = all - awake;
-        self.slept.replace(slept).is_some_and(|before| slept - before > SLEEP)
+        let narrowest = (0..TRIES).filter_map(|_| suspended()).min_by_key(|[least, most]| *most - *least);
+        let Some([least, most]) = narrowest else { return false };
+        self.slept.replace([least, most]).is_some_and(|[_, before]| least - before > SLEEP)
     }
 
     fn see(&mut self) -> Result<(Look, Calendar), Lost> {
@@ -111,6 +120,10 @@ impl Eyes {
         };
         let clock = self.clock.insert(clock);
         let snapshot = clock.snapshot().map_err(ReadError::from)?;
+        self.epoch = Some(snapshot.epoch());
+        if self.ended == self.epoch {
+            return Err(Lost::Unsynchronised(Status::Unsynchronised));
+        }
         let counter = snapshot.counter_id();
         if try_read(counter).is_err() {
             return Err(Lost::Unreadable(ReadError::OtherCounter(counter)));
@@ -149,4 +162,11 @@ impl Eyes {
         };
         Ok((look, calendar))
     }
+}
+
+/// What `CLOCK_BOOTTIME` is ahead of `CLOCK_MONOTONIC`, as a range: a delay between the readings is no sleep.
+fn suspended() -> Option<[Span; 2]> {
+    let of = |clock: HostClock| clock.read().map(ClockReading::since_origin);
+    let (before, all, after) = (of(HostClock::Monotonic)?, of(HostClock::Boottime)?, of(HostClock::Monotonic)?);
+    Some([all - after, all - before])
 }

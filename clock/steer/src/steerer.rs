@@ -164,17 +164,22 @@ impl<K: Kernel> Steerer<K> {
     pub fn act(&mut self, sighting: &Sighting) -> io::Result<Done> {
         let mut done = Done { action: Action::Keep, events: Vec::new(), has_withdrawn: false };
         if sighting.has_slept {
-            // The kernel sets its clock when it wakes, and is no other program.
-            self.ours = None;
-            self.law.begin_again();
+            self.begin_again()?;
             done.events.push(SteerEvent::Slept);
         } else if let Some(what) = self.find_foreign()? {
             done.events.push(SteerEvent::Contended(what));
-            self.ours = None;
             done.has_withdrawn = self.contention == OnContention::Withdraw;
+            if done.has_withdrawn {
+                self.end_slew()?;
+            }
+            self.ours = None;
         }
         let calendar = sighting.look.as_ref().ok().map(|(_, calendar)| calendar);
-        if done.has_withdrawn || calendar.is_some_and(|calendar| calendar.is_near) {
+        if done.has_withdrawn {
+            return Ok(done);
+        }
+        if calendar.is_some_and(|calendar| calendar.is_near) {
+            self.end_slew()?;
             return Ok(done);
         }
         done.action = self.law.decide(sighting.look.as_ref().ok().map(|(look, _)| look));
@@ -188,10 +193,27 @@ impl<K: Kernel> Steerer<K> {
     /// # Errors
     /// The kernel refuses.
     pub fn end(&mut self) -> io::Result<()> {
-        let is_ours = self.ours.is_some() && self.find_foreign()?.is_none();
-        if let Some(rest) = self.law.rest().filter(|_| is_ours) {
+        self.end_slew()
+    }
+
+    /// Takes the slew away, and changes nothing else; a frequency of another program stays as it is.
+    fn end_slew(&mut self) -> io::Result<()> {
+        let (Some(ours), Some(rest)) = (self.ours, self.law.rest()) else { return Ok(()) };
+        if ours.frequency != rest && self.kernel.state()?.frequency == ours.frequency {
             self.change(KernelClockChange { frequency: Some(rest), ..KernelClockChange::default() })?;
         }
+        Ok(())
+    }
+
+    /// The machine slept. The kernel set its clock when it woke, and is no other program; how well it did is not
+    /// known before the page is there again.
+    fn begin_again(&mut self) -> io::Result<()> {
+        if self.ours.is_some() {
+            let (frequency, flags) = (self.law.rest(), Some(KernelFlags::UNSYNCHRONISED));
+            self.change(KernelClockChange { frequency, flags, ..KernelClockChange::default() })?;
+        }
+        self.ours = None;
+        self.law.begin_again();
         Ok(())
     }
 
@@ -216,7 +238,10 @@ impl<K: Kernel> Steerer<K> {
             Action::Steer(steering) => self.steer(&steering, calendar, &mut done.events),
             Action::Coast(frequency) => {
                 done.events.push(SteerEvent::Coasting);
-                let flags = Some(KernelFlags::UNSYNCHRONISED);
+                // A leap second that was announced comes all the same.
+                let announced = KernelFlags::INSERT.with(KernelFlags::DELETE);
+                let known = self.ours.map_or(KernelFlags::none(), |ours| ours.flags.common(announced));
+                let flags = Some(known.with(KernelFlags::UNSYNCHRONISED));
                 self.change(KernelClockChange { frequency: Some(frequency), flags, ..KernelClockChange::default() })
             }
         }

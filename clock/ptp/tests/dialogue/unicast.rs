@@ -140,6 +140,19 @@ fn grants_are_kept_alive() {
     assert_eq!(UnicastService::ALL.map(granted), [18, 16, 16]);
 }
 
+/// A master that was started again has forgotten its grants: it is asked again as soon as it counts as silent.
+#[test]
+fn a_master_that_forgets_is_asked_again() {
+    let mut pair = Pair::unicast(300, 3);
+    assert!(both_ways(&pair.run(Span::from_secs(20))).0 > 10);
+    let config = GrandmasterConfig { group: GroupService::UnicastOnly, grants_max: 3, ..GrandmasterConfig::default() };
+    pair.grandmaster = Grandmaster::new(config, port(1), pair.now);
+    pair.grandmaster.set_claim(claim());
+    let events = pair.run(Span::from_secs(25));
+    assert!(events.iter().any(|event| matches!(event, PtpEvent::MasterLost(_))));
+    assert!(both_ways(&events).0 > 5, "{events:?}");
+}
+
 /// 16.1.4.2.4: with no place left the grandmaster refuses, and the client says so.
 #[test]
 fn a_grant_beyond_the_last_place_is_refused() {
