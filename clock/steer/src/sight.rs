@@ -65,7 +65,7 @@ pub struct Eyes {
     slept: Option<[Span; 2]>,
     /// The epoch of the last page that was read.
     epoch: Option<CounterEpoch>,
-    /// The epoch in which the machine slept: its page is of before the sleep, whatever it says of itself.
+    /// The epoch in which the machine slept: its page is older than the sleep, whatever it says of itself.
     ended: Option<CounterEpoch>,
 }
 

@@ -148,7 +148,15 @@ mod tests {
             let mut two = StampedSocket::in_group(group, lo, StampMode::Kernel).unwrap();
             let mut apart = StampedSocket::in_group(other, lo, StampMode::Kernel).unwrap();
             // On the loopback device everything comes back, so one socket can speak to the others.
-            one.send_to(&[1; 5], group, &mut stamper).unwrap();
+            match one.send_to(&[1; 5], group, &mut stamper) {
+                Err(error) if group.is_ipv6() && error.kind() == io::ErrorKind::NetworkUnreachable => {
+                    println!(
+                        "SKIP: the loopback device has no route to IPv6 groups: {group} was joined, and not heard"
+                    );
+                    continue;
+                }
+                sent => drop(sent.unwrap()),
+            }
             assert_eq!(heard(&mut two, &mut stamper), [5], "{group}");
             assert_eq!(heard(&mut apart, &mut stamper), [0; 0], "{group}");
             two.send_to(&[1; 6], other, &mut stamper).unwrap();
