@@ -56,6 +56,18 @@ fn imported(lines: &[String], options: MessageOptions, scratch: &Scratch) -> Log
     LogReader::open(&place).expect("just written")
 }
 
+/// All of it is from senders that were not named: there is no log without events.
+#[test]
+fn a_list_of_which_nothing_can_be_used_leaves_no_log() {
+    let scratch = Scratch::new("watch-nothing");
+    let text = HEADER.to_owned() + "stranger,r,1,5,7\nstranger,r,2,8,9\n";
+    let table = MessageTable::from_text(text.as_bytes(), TimeUnit::Milliseconds).expect("a list");
+    let place = scratch.path().join("log");
+    let error = import_messages(&table, options(2, 0), &place).expect_err("nothing is usable");
+    assert!(matches!(error, MessageError::Nothing(_)), "{error}");
+    assert!(!place.exists());
+}
+
 /// The figures of the run and of its last minute are those of the batch, bit by bit.
 #[test]
 fn a_watch_equals_the_analysis_of_the_imported_list() {

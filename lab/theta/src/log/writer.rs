@@ -126,6 +126,18 @@ impl LogWriter {
         Ok(writer)
     }
 
+    /// Gives up a log without events, of which nothing is left but what was in its directory before.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn discard(self) -> Result<(), LogError> {
+        let run = self.directory.join(RUN_FILE);
+        fs::remove_file(&run).map_err(LogError::io(&run))?;
+        // It may hold other files.
+        let _ = fs::remove_dir(&self.directory);
+        Ok(())
+    }
+
     /// The description of the run, which may change until the end.
     pub fn run_mut(&mut self) -> &mut RunDescription {
         &mut self.run

@@ -199,10 +199,10 @@ pub fn import_messages(
     directory: &Path,
 ) -> Result<(MessageRounds, PassedOver), MessageError> {
     let longest_ns = table.longest_ns(&options.receiver).min(50 * 86_400 * 1_000_000_000);
-    let receiver = options.receiver.clone();
+    let chosen = options.receiver.clone();
     let mut rounds = MessageRounds::new(MessageOptions { longest_ns, rounds_open: usize::MAX, ..options })?;
-    if !table.rows.iter().any(|row| table.word(row.words[1]) == receiver) {
-        return Err(MessageError::Nothing(receiver));
+    if !table.rows.iter().any(|row| table.word(row.words[1]) == chosen) {
+        return Err(MessageError::Nothing(chosen));
     }
     let mut writer = LogWriter::create(directory, &rounds.run())?;
     writer.clock(MessageRounds::clock());
@@ -210,6 +210,10 @@ pub fn import_messages(
         let [sender, receiver, id] = row.words.map(|word| table.word(word));
         let (sent_ns, perceived_ns) = (row.sent_ns, Some(row.perceived_ns));
         rounds.take(&MessageLine { sender, receiver, id, sent_ns, perceived_ns }, &mut |event| writer.event(event))?;
+    }
+    if rounds.taken() == 0 {
+        writer.discard()?;
+        return Err(MessageError::Nothing(chosen));
     }
     let mut passed_over = rounds.passed_over();
     passed_over.lost += table.lost;
