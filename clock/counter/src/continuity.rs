@@ -322,8 +322,7 @@ impl Readings for HostReadings {
         };
         let pair = read_narrowest(self.kind, 5, || witness.read());
         let shown = pair.value.map_or(Span::ZERO, ClockReading::since_origin);
-        let narrow = (0..5).filter_map(|_| read_suspended()).min_by_key(|(at_least, at_most)| *at_most - *at_least);
-        Observation { counter: pair.middle(), width: pair.width(), witness: shown, suspended: narrow }
+        Observation { counter: pair.middle(), width: pair.width(), witness: shown, suspended: read_suspended() }
     }
 
     fn clocksource(&mut self) -> Option<String> {
@@ -348,11 +347,16 @@ impl Readings for HostReadings {
     }
 }
 
-/// `CLOCK_BOOTTIME` between two readings of `CLOCK_MONOTONIC`: the difference as a range.
-fn read_suspended() -> Option<(Span, Span)> {
-    let readings = [HostClock::Monotonic.read()?, HostClock::Boottime.read()?, HostClock::Monotonic.read()?];
-    let [before, boottime, after] = readings.map(ClockReading::since_origin);
-    Some((boottime - after, boottime - before))
+/// How long the machine has been suspended since it was started: at least, and at most. `CLOCK_BOOTTIME` is read
+/// between two readings of `CLOCK_MONOTONIC`, the narrowest of five, so that a delay in between is no suspend. `None`
+/// where the clocks cannot be read.
+pub fn read_suspended() -> Option<(Span, Span)> {
+    let bracket = || {
+        let readings = [HostClock::Monotonic.read()?, HostClock::Boottime.read()?, HostClock::Monotonic.read()?];
+        let [before, boottime, after] = readings.map(ClockReading::since_origin);
+        Some((boottime - after, boottime - before))
+    };
+    (0..5).filter_map(|_| bracket()).min_by_key(|(at_least, at_most)| *at_most - *at_least)
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub use bracket::{Bracketed, read_bracketed, read_narrowest};
 pub use choice::{Check, Choice, Chosen, choose};
 pub use clocks::{ClockReading, HostClock, raw_clock};
 pub use clocksource::{available as available_clocksources, current as current_clocksource};
-pub use continuity::{Break, Continuity, HostReadings, Observation, Readings, Trust};
+pub use continuity::{Break, Continuity, HostReadings, Observation, Readings, Trust, read_suspended};
 #[cfg(target_arch = "x86_64")]
 pub use cpu::{has_rdtscp, read_rdtscp};
 pub use cpu_round::{CpuDisagreement, CpuRound};

@@ -6,7 +6,7 @@ use crate::leap::{Calendar, LeapMode};
 use crate::options::SteerConfig;
 use core::fmt;
 use ffclock_client::{Clock, ReadError, Snapshot};
-use ffclock_counter::{ClockReading, CounterId, HostClock, read_narrowest, try_read};
+use ffclock_counter::{CounterId, HostClock, read_narrowest, read_suspended, try_read};
 use ffclock_sys::{Pair, PairReader, SystemPairs};
 use ffclock_units::{CounterEpoch, Span, Status};
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub struct Eyes {
     pairs: Option<(CounterId, SystemPairs)>,
     raw: RawLine,
     /// What `CLOCK_BOOTTIME` is ahead of `CLOCK_MONOTONIC`: at least, and at most.
-    slept: Option<[Span; 2]>,
+    slept: Option<(Span, Span)>,
     /// The epoch of the last page that was read.
     epoch: Option<CounterEpoch>,
     /// The epoch in which the machine slept: its page is older than the sleep, whatever it says of itself.
@@ -108,9 +108,8 @@ impl Eyes {
     }
 
     fn has_slept(&mut self) -> bool {
-        let narrowest = (0..TRIES).filter_map(|_| suspended()).min_by_key(|[least, most]| *most - *least);
-        let Some([least, most]) = narrowest else { return false };
-        self.slept.replace([least, most]).is_some_and(|[_, before]| least - before > SLEEP)
+        let Some((least, most)) = read_suspended() else { return false };
+        self.slept.replace((least, most)).is_some_and(|(_, before)| least - before > SLEEP)
     }
 
     fn see(&mut self) -> Result<(Look, Calendar), Lost> {
@@ -162,11 +161,4 @@ impl Eyes {
         };
         Ok((look, calendar))
     }
-}
-
-/// What `CLOCK_BOOTTIME` is ahead of `CLOCK_MONOTONIC`, as a range: a delay between the readings is no sleep.
-fn suspended() -> Option<[Span; 2]> {
-    let of = |clock: HostClock| clock.read().map(ClockReading::since_origin);
-    let (before, all, after) = (of(HostClock::Monotonic)?, of(HostClock::Boottime)?, of(HostClock::Monotonic)?);
-    Some([all - after, all - before])
 }
