@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test test-vm lint loom fuzz-smoke fuzz-campaign bench demo demo-chrony demo-serve demo-snapshot live figures figures-counters figures-theta figures-probe campaign mutation install packages clean
+.PHONY: help setup build test test-vm lint loom fuzz-smoke fuzz-campaign bench demo demo-chrony demo-serve demo-ptp demo-snapshot live evidence figures figures-live figures-counters figures-theta figures-probe campaign mutation install packages clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,9 @@ demo-chrony: setup build ## the same with Debian's chronyd as server
 demo-serve: setup build ## a minute: the time served on by ffclock-serve and by chronyd to clients of three kinds, plainly and with NTS
 	@tools/demo serve
 
+demo-ptp: setup build ## five minutes, as root: ffclockd, ptp4l and ptpd follow one grandmaster, and ptp4l follows ffclock-serve
+	@tools/demo-ptp
+
 demo-snapshot: ## three minutes: a virtual machine with ffclockd and chronyd is saved and restored; the truth is outside
 	@tools/setup rust peers python vm
 	@tools/demo-snapshot
@@ -58,12 +61,16 @@ live: setup build ## five minutes, as root: ffclockd, chronyd and ntpd side by s
 
 figures: setup ## simulated counterparts of the paper's figures and a table of all clocks: target/figures/index.html
 	@tools/figures
+figures-live: setup ## half an hour, as root: running daemons for figures 2 to 7 and 11, beside the simulated values and the papers': target/figures-live/index.html
+	@tools/figures-live
 figures-counters: setup build ## measure this machine's counters and draw figures 12-18 and table I beside the papers'
 	@tools/figures-counters
 figures-theta: setup build ## message delays live and simulated: figures 3-8 of their paper, with verdicts: target/figures-theta/index.html
 	@tools/figures-theta
 figures-probe: setup build ## measure where packets wait in this host and draw counterparts of the latencies paper's figures 1-5
 	@tools/figures-probe
+evidence: setup build ## every figure and table of the papers with its verdict, in short runs (half an hour, as root for the live ones): docs/evidence.md, target/evidence/index.html
+	@tools/evidence
 
 install: ## install daemon, command and C library (as root; DESTDIR, PREFIX=/usr, LIBDIR, ...: tools/install); docs/operations.md says what follows
 	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-steer --package ffclock-cli --package ffclock-client

@@ -1823,13 +1823,17 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__live__subcmd__run)
-            opts="-h --for --settle --seed --only --peers --output --resume --page --json --help"
+            opts="-h --for --poll --settle --seed --only --load --peers --output --resume --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --poll)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1843,6 +1847,10 @@ _ffclock__lab() {
                     ;;
                 --only)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --load)
+                    COMPREPLY=($(compgen -W "cpu disk" -- "${cur}"))
                     return 0
                     ;;
                 --peers)
@@ -2081,7 +2089,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__probe__subcmd__advise)
-            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --from --page --json --help"
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --wire --multicast --xdp --from --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2119,6 +2127,10 @@ _ffclock__lab() {
                     COMPREPLY=($(compgen -W "tap tracing ebpf fentry stack" -- "${cur}"))
                     return 0
                     ;;
+                --wire)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --from)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2135,7 +2147,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__probe__subcmd__calibrate)
-            opts="-h --to --netns --device --size --stress --phase --without --xdp --file --own --for --check --rate --packets --page --json --help"
+            opts="-h --to --netns --device --size --stress --phase --without --wire --multicast --xdp --file --own --for --check --rate --packets --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2163,6 +2175,10 @@ _ffclock__lab() {
                     ;;
                 --without)
                     COMPREPLY=($(compgen -W "tap tracing ebpf fentry stack" -- "${cur}"))
+                    return 0
+                    ;;
+                --wire)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --file)
@@ -2197,13 +2213,17 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__probe__subcmd__echo)
-            opts="-h --listen --page --json --help"
+            opts="-h --listen --multicast --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --multicast)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2331,7 +2351,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__probe__subcmd__run)
-            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --record --probe-effect --page --json --help"
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --wire --multicast --xdp --record --probe-effect --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2367,6 +2387,10 @@ _ffclock__lab() {
                     ;;
                 --without)
                     COMPREPLY=($(compgen -W "tap tracing ebpf fentry stack" -- "${cur}"))
+                    return 0
+                    ;;
+                --wire)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --record)
@@ -3513,7 +3537,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__run)
-            opts="-h --netns --hosts --port --load --pages --load-priority --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --counter --events --log --page --json --help"
+            opts="-h --netns --hosts --port --link-rate --load --pages --load-priority --softirq-priority --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --counter --events --log --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3531,6 +3555,10 @@ _ffclock__lab() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --link-rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --load)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3540,6 +3568,10 @@ _ffclock__lab() {
                     return 0
                     ;;
                 --load-priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --softirq-priority)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -190,10 +190,12 @@ tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'
 stack\t'The kernel\'s tracing anywhere but at the driver'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l wire -d 'Stamp outside the host too, at the other end of a virtual link, by the kernel\'s tracing: of --netns, or this device, which may be in another network namespace' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in this many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l multicast -d 'With --netns: send to a multicast group, and stamp the copy that comes back to this host (IP_MULTICAST_LOOP), as the programs of the paper do; with --to, name a group that `ffclock-lab probe echo --multicast` has joined'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -213,9 +215,11 @@ tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'
 stack\t'The kernel\'s tracing anywhere but at the driver'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l wire -d 'Stamp outside the host too, at the other end of a virtual link, by the kernel\'s tracing: of --netns, or this device, which may be in another network namespace' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l from -d 'Judge this record instead of measuring' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l multicast -d 'With --netns: send to a multicast group, and stamp the copy that comes back to this host (IP_MULTICAST_LOOP), as the programs of the paper do; with --to, name a group that `ffclock-lab probe echo --multicast` has joined'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -236,6 +240,7 @@ tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'
 stack\t'The kernel\'s tracing anywhere but at the driver'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l wire -d 'Stamp outside the host too, at the other end of a virtual link, by the kernel\'s tracing: of --netns, or this device, which may be in another network namespace' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l file -d 'Where the calibration is kept' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l own -d 'Measure the daemon\'s own packets instead: what it is recording, a file or the directory of `record`' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l for -d 'With --own, how long to look at its packets; at least some hundred of them should pass' -r
@@ -243,11 +248,13 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'The number of packets in all phases together' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l multicast -d 'With --netns: send to a multicast group, and stamp the copy that comes back to this host (IP_MULTICAST_LOOP), as the programs of the paper do; with --to, name a group that `ffclock-lab probe echo --multicast` has joined'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l check -d 'With --own, only say what the clock is off by for the host\'s delays, and write nothing'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -l listen -d 'Where to listen' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -l multicast -d 'Answer what is sent to this multicast group as well, on the device that the routes name for it' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -s h -l help -d 'Print help'
@@ -375,9 +382,11 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l netns -d 'Start this many processes on this machine, each in a network namespace of its own' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l hosts -d 'Start a process on each of these hosts, through ssh' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l port -d 'The port at which the ranks meet' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l link-rate -d 'With --netns: the rate of each host\'s link in both directions, in Mbit/s, as of a switch; by tc\'s token bucket' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l load -d 'A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l pages -d 'With --netns: the page of each host, in the order of hosts; they are then compared like hosts with different counters' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l load-priority -d 'The real-time priority of the loads on the network, below that of the algorithm; other loads get one less. Reported where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l softirq-priority -d 'With --netns: the real-time priority of the kernel\'s threads for soft interrupts (ksoftirqd) during the run. They are the whole machine\'s, and get their normal priority back however the run ends' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l f -d 'Byzantine processes tolerated: there must be at least 3f + 1 ranks [default: the most that they allow]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l rounds -d 'The last round that is sent' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l delay -d 'The delay D between a quorum and the next round' -r
@@ -513,15 +522,18 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l for -d 'How long to watch, in all sessions together' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l settle -d 'How long after each start errors do not count [default: two fifths of the run, at most 30 min]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l poll -d 'The polling interval in place of the plan\'s [s]: 0.125, 0.25, ... 64' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l settle -d 'How long after each start errors do not count [default: two fifths of the run, at most 30 min; with phases until the first]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l seed -d 'Chooses the realisation of the oscillator' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l only -d 'The contestants, by name [default: all that can run here]' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l peers -d 'Where chronyd and ntpd are: the wrappers of tools/peers, or a directory of the same names' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l load -d 'What burns on the host during the whole run, beside what the plan has' -r -f -a "cpu\t'A busy loop for each processor'
+disk\t'Writing 64 MiB again and again, each time to the disk'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l peers -d 'Where the other daemons are: the wrappers of tools/peers, or a directory of the same names' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l output -d 'Where the results go; a run that is there already is not overwritten' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l resume -d 'Go on with the run of this directory, for what is left of its time' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'

@@ -23,6 +23,9 @@ struct Samples {
 
 fn write(path: &Path, record: &ProbeRecord) {
     let mut writer = ProbeWriter::create(path, &record.about).expect("room for a record");
+    if let Some(effect) = &record.effect {
+        writer.effect(effect).expect("room for a record");
+    }
     for phase in &record.phases {
         writer.again(phase).expect("room for a record");
     }

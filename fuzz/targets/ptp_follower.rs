@@ -66,7 +66,11 @@ impl Run<'_> {
                 let status = *self.input.choose(&Status::ALL)?;
                 let reading = TaiReading { time, uncertainty, noise: uncertainty, bound, status };
                 let limits = GrandmasterLimits::default();
-                self.grandmaster.set_claim(GrandmasterClaim::of(&reading, &limits, &LeapTable::built_in()));
+                self.grandmaster.set_claim(GrandmasterClaim::of(
+                    &reading,
+                    &limits,
+                    LeapTable::built_in().step_around(reading.time),
+                ));
             }
             _ => {
                 if !self.wire.is_empty() {
@@ -86,8 +90,8 @@ impl Run<'_> {
 
     fn deliver(&mut self, bytes: &[u8]) -> Result<()> {
         let (received, arrived) = (self.stamp()?, self.tai()?);
-        self.follower.handle_message(bytes, received, self.now);
         let from = NetworkAddress([self.input.int_in_range(0..=4_u8)?; 16]);
+        self.follower.handle_message_from(bytes, (received, from), self.now);
         self.grandmaster.handle_message(bytes, (arrived, from), self.now);
         Ok(())
     }
@@ -154,8 +158,13 @@ fuzz_target!(|bytes: &[u8]| {
     let period = Period::from_hertz(1e9).expect("a period");
     let config = FollowerConfig {
         mechanism: if mode & 1 == 0 { DelayMechanism::EndToEnd } else { DelayMechanism::PeerToPeer },
-        delivery: if mode & 2 == 0 { Delivery::Multicast } else { Delivery::Unicast(NetworkAddress([1; 16])) },
+        delivery: match mode & 34 {
+            0 => Delivery::Multicast,
+            32 => Delivery::Hybrid,
+            _ => Delivery::Unicast(NetworkAddress([1; 16])),
+        },
         arbitrary: if mode & 4 == 0 { ArbitraryTimescale::Utc } else { ArbitraryTimescale::Refuse },
+        earliest: Moment::from_origin(Span::from_secs(if mode & 16 == 0 { 0 } else { 1_767_225_600 })),
         ..FollowerConfig::of(period)
     };
     let group = if mode & 8 == 0 { GroupService::Multicast } else { GroupService::UnicastOnly };

@@ -3,7 +3,7 @@
 #![no_main]
 
 use ffclock_page::{CounterId, PageMemory, Publication, Reader, Writer};
-use ffclock_serve::face::{FaceOptions, ServedFace, timestamp};
+use ffclock_serve::face::{FaceOptions, ReplyMoments, ServedFace, timestamp};
 use ffclock_serve::options::{ServedBound, Smear};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, ServerIdentity, Span,
@@ -48,8 +48,8 @@ fn publication(numbers: [u32; 4]) -> Publication {
     }
 }
 
-fuzz_target!(|input: ([u32; 4], [i64; 2], bool, u16, &[u8])| {
-    let (numbers, [age, lead], is_smeared, port, bytes) = input;
+fuzz_target!(|input: ([u32; 4], [i64; 3], bool, u16, &[u8])| {
+    let (numbers, [age, lead, foreseen], is_smeared, port, bytes) = input;
     let mut writer = Writer::open(PageMemory::new(), None);
     writer.publish(&publication(numbers));
     let snapshot = Reader::new(writer.memory().as_ref()).snapshot().expect("a publication");
@@ -62,7 +62,8 @@ fuzz_target!(|input: ([u32; 4], [i64; 2], bool, u16, &[u8])| {
     };
     let transmit = BEGIN + Ticks::from_raw(age);
     let receive = transmit - Ticks::from_raw(lead % 1_000_000_000);
-    let face = ServedFace::of(&snapshot, [receive, transmit], &options);
+    let moments = ReplyMoments { earliest: receive, transmit, foreseen: Ticks::from_raw(foreseen % 1_000_000_000) };
+    let face = ServedFace::of(&snapshot, &moments, &options);
     let stamp = |counter| timestamp(&snapshot, counter, options.smear).unwrap_or(NtpTimestamp::MISSING);
     let Ok(request) = ServedRequest::decode(bytes, port) else { return };
     let reply = face.template.reply(&request, stamp(receive), stamp(transmit));
@@ -73,7 +74,8 @@ fuzz_target!(|input: ([u32; 4], [i64; 2], bool, u16, &[u8])| {
         let bound = |counter| snapshot.reading_at(counter).map(|reading| reading.bound);
         let packet = Packet::decode(&face.template.header()[..]).expect("a header");
         let distance = Bound::of(packet.root_delay).halved() + packet.root_dispersion;
-        assert!(bound(transmit).is_ok_and(|bound| bound <= distance));
+        let sooner = Bound::of(Period::from_seconds(1e-9).expect("a period") * moments.foreseen);
+        assert!(bound(transmit).is_ok_and(|bound| bound + sooner <= distance));
         assert!(bound(receive).is_ok_and(|bound| bound <= distance));
         assert!((1..16).contains(&packet.stratum));
     }

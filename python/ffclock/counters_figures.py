@@ -218,7 +218,7 @@ def kernel_figure(recording: Recording) -> Canvas | None:
     with matplotlib.rc_context(rc=_STYLE):
         canvas, (axes,) = _canvas(1, (8.0, 2.0 + 0.3 * len(figures)))
         _boxes(axes, [_latency_box(row, recording.phases, ("min", "p99")) for row in figures])
-        for place, cost in _interface_alone(figures):
+        for place, cost in interface_alone(figures):
             label = None if axes.get_legend_handles_labels()[1] else "interface alone: the difference of the medians"
             axes.plot([cost], [place], "D", color="#0072B2", markersize=5, label=label)
         for name in ("interface alone (FreeBSD)", "interface alone (Linux)"):
@@ -233,7 +233,7 @@ _REGISTER: Final = "kernel register"
 _INTERFACE: Final = "kernel interface"
 
 
-def _interface_alone(figures: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:
+def interface_alone(figures: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:
     """What the interface costs beside the register [cycles], with the number of the interface's row."""
     medians = {(row["counter"], row["access"], row["phase"]): row["ticks"]["median"] for row in figures}
     found = []

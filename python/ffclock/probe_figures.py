@@ -15,12 +15,14 @@ from matplotlib.figure import Figure as Canvas
 
 from .marks import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, sparse
 from .probe_recording import LOCATIONS, SITES, Floats, Load, Phase, Record, is_outgoing
-from .style import canvas, run_axis, styled, unit_axis
+from .style import canvas, plain_logarithmic, run_axis, styled, unit_axis
 
 COLOURS: Final = {"tap": BLUE, "socket": GREEN, "user": VERMILLION, "driver": GREY}
 _LOADS: Final = {"quiet": "#555555", "io": ORANGE, "syscall": PURPLE, "ip": SKY, "cpu": VERMILLION, "interrupt": GREEN}
 _WAYS: Final = (("out", 0), ("in", 1))
 _US: Final = 1e6
+_UNDER_LABEL: Final = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+"""Stems of others do not cross a label."""
 
 
 def load_colour(name: str) -> str:
@@ -53,6 +55,7 @@ def _way(axes: Axes, name: str, steps: Sequence[dict[str, Any]]) -> None:
     first = min(step["packet_ns"] for step in steps)
     first_median = min(step["median_ns"] for step in steps)
     span = max(max(step["packet_ns"] - first, step["median_ns"] - first_median) for step in steps) or 1.0
+    highest = 0
     for row, (key, begin, label) in enumerate((("packet_ns", first, "this packet"), ("median_ns", first_median, "median"))):
         y = 1.0 - row
         axes.plot([0.0, span], [y, y], color="#BBBBBB", zorder=1)
@@ -63,35 +66,42 @@ def _way(axes: Axes, name: str, steps: Sequence[dict[str, Any]]) -> None:
             # A label is about a fifth of the width: it goes to the lowest level that is free there.
             level = next((number for number, right in enumerate(taken) if right < at), len(taken))
             taken[level : level + 1] = [at + 0.22 * span]
+            highest = max(highest, level)
             site = step["site"]
             colour = COLOURS.get(site.split("-")[0], GREY)
             height = 0.14 + 0.12 * level
             axes.plot([at, at], [y, y + height], color=colour, linewidth=0.8)
             axes.plot([at], [y], "o", color=colour, markersize=4, zorder=3)
-            axes.text(at, y + height, f"{site} {at / 1e3:.2f}", fontsize=7, ha="center", va="bottom", color=colour)
-    axes.set_xlim(-0.16 * span, 1.06 * span)
-    axes.set_ylim(-0.25, 1.65)
+            axes.text(
+                at, y + height, f"{site} {at / 1e3:.2f}", fontsize=7, ha="center", va="bottom", color=colour, bbox=_UNDER_LABEL, zorder=4
+            )
+    axes.set_xlim(-0.16 * span, 1.12 * span)
+    axes.set_ylim(-0.25, 1.3 + 0.12 * highest)
 
 
-def effect_figure(records: Sequence[tuple[str, Record]]) -> Canvas | None:
-    """Figure 2: delays between user space and driver, one box for each set of active probes; None without any."""
-    if not records:
+def effect_figure(record: Record) -> Canvas | None:
+    """Figure 2: delays between user space and driver, one box for each number of probes between them; None if not measured."""
+    if not record.effect:
         return None
+    labels = ["none" if level["added"] is None else f"+ {level['added']}" for level in record.effect]
     with styled():
         made = canvas(9.0, 4.0)
-        for axes, (name, way) in zip(made.subplots(1, 2), _WAYS, strict=True):
-            boxes = [(label, _joined(record, SITES["user"][way])) for label, record in records]
-            drawn = [_box_of(label, values) for label, values in boxes if values.size]
-            _draw_boxes(axes, drawn, [GREY] * len(drawn))
-            axes.set_title(f"user space to driver, {name}")
-            unit_axis(axes.yaxis, "delay", 1.0 / _US)
+        for axes, (name, _) in zip(made.subplots(1, 2), _WAYS, strict=True):
+            boxes = [_box_of_level(label, level, name) for label, level in zip(labels, record.effect, strict=True)]
+            _draw_boxes(axes, boxes, [GREY] * len(boxes))
+            axes.set_title(f"user space to driver, {name}" if name == "out" else f"driver to user space, {name}")
+            axes.set_xlabel("probes between them")
+            # One pause of the machine is a thousand times what a probe costs.
+            plain_logarithmic(axes)
+            axes.set_ylabel("delay [µs]")
         made.tight_layout()
     return made
 
 
-def _joined(record: Record, site: str) -> Floats:
-    quiet = next((load for load in record.loads() if load.name == "quiet"), None)
-    return quiet.delay(site) * _US if quiet else np.empty(0)
+def _box_of_level(label: str, level: dict[str, Any], name: str) -> dict[str, Any]:
+    spread, p90 = level[f"{name}_ns"], level[f"{name}_p90_ns"]
+    ends = {"q1": spread["p25"], "med": spread["median"], "q3": spread["p75"], "whislo": spread["min"], "whishi": p90}
+    return {"label": label, **{end: value / 1e3 for end, value in ends.items()}}
 
 
 def _box_of(label: str, values: Floats) -> dict[str, Any]:

@@ -93,6 +93,8 @@ class Record:
     phases: list[Phase]
     paper: list[dict[str, Any]]
     """The paper's findings, each with a verdict and its evidence."""
+    effect: list[dict[str, Any]]
+    """What ``--probe-effect`` measured, by the number of probes; empty where it was not."""
 
     def loads(self) -> list[Load]:
         """The phases by load, quiet first."""
@@ -162,4 +164,5 @@ def assemble(path: Path, shown: dict[str, Any], rows: dict[int, pl.DataFrame]) -
                 stamps=stamps,
             )
         )
-    return Record(path, shown["about"], phases, shown["paper"])
+    effect = (shown.get("probe_effect") or {}).get("levels", [])
+    return Record(path, shown["about"], phases, shown["paper"], effect)

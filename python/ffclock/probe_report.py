@@ -42,13 +42,13 @@ _WORDS: Final = {
 }
 
 
-def pictures(record: Record, effect: Sequence[tuple[str, Record]] = ()) -> dict[str, Canvas]:
-    """The pictures of a record by file name; ``effect`` are records with fewer and more probes active, for figure 2."""
+def pictures(record: Record) -> dict[str, Canvas]:
+    """The pictures of a record by file name."""
     from . import probe_figures as figures  # noqa: PLC0415  so that --help works without matplotlib
 
     jobs: tuple[Callable[[], Canvas | None], ...] = (
         lambda: figures.timeline_figure(record),
-        lambda: figures.effect_figure(effect),
+        lambda: figures.effect_figure(record),
         lambda: figures.series_figure(record),
         lambda: figures.box_figure(record),
         lambda: figures.asymmetry_figure(record),
@@ -157,21 +157,14 @@ def _orders(phase: Phase) -> list[tuple[str, ...]]:
     ]
 
 
-def write_report(record: Record, output: Path, effect: Sequence[tuple[str, Record]] = (), title: str = "") -> list[Path]:
+def write_report(record: Record, output: Path, title: str = "") -> list[Path]:
     """Writes the page, and its pictures beside it if ``output`` is a directory; returns what was written. OSError if that fails."""
     images: dict[str, bytes] = {}
-    for name, made in pictures(record, effect).items():
+    for name, made in pictures(record).items():
         png = io.BytesIO()
         made.savefig(png, format="png")
         images[name] = png.getvalue()
     return page.write(page_text(record, images, title), images, output, "probe.html")
-
-
-def _labelled(text: str) -> tuple[str, Path]:
-    label, _, path = text.partition("=")
-    if not path:
-        raise argparse.ArgumentTypeError("write LABEL=RECORD")
-    return label, Path(path)
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -184,11 +177,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("probe.html"), metavar="FILE", help="the page, or a directory for page and pictures"
     )
-    parser.add_argument(
-        "--effect", type=_labelled, action="append", default=[], metavar="LABEL=RECORD", help="a run with other probes active, for figure 2"
-    )
     parser.add_argument("--title", default="", help="heading")
     parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command that reads records (default: $FFCLOCK_LAB, the PATH)")
+    parser.add_argument("--command", default="ffclock-lab probe run", metavar="TEXT", help="what made the record, for the verdicts")
     parser.add_argument("--json", action="store_true", help="name what was written as JSON")
     return parser.parse_args(arguments)
 
@@ -201,15 +192,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(options: Any) -> int:
     """The same with options that were parsed already."""
     try:
+        from .evidence.verdict import write as write_verdicts  # noqa: PLC0415
         from .probe_recording import ProbeError, read_record  # noqa: PLC0415
+        from .probe_verdicts import judge  # noqa: PLC0415
         from .program import Program, ProgramError  # noqa: PLC0415
     except ModuleNotFoundError as error:
         print(f"ffclock.probe_report: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     try:
         program = Program.find(options.ffclock_lab)
-        effect = [(label, read_record(path, program)) for label, path in options.effect]
-        written = [str(path) for path in write_report(read_record(options.record, program), options.output, effect, options.title)]
+        record = read_record(options.record, program)
+        written = [str(path) for path in write_report(record, options.output, options.title)]
+        if options.output.is_dir():
+            command = getattr(options, "command", "ffclock-lab probe run")
+            written.append(str(write_verdicts(options.output, judge(record, command))))
     except (ProbeError, ProgramError, OSError) as error:
         print(f"ffclock.probe_report: {error}", file=sys.stderr)
         return 2

@@ -178,7 +178,6 @@ def probe_report(options: argparse.Namespace) -> int:
         argparse.Namespace(
             record=options.run,
             output=options.output,
-            effect=[],
             title=options.title or "",
             ffclock_lab=options.ffclock_lab,
             json=options.json,

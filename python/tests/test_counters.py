@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ffclock.counters import main, page, pictures
-from ffclock.counters_figures import _interface_alone, allan, box, is_against_reference, time_errors
+from ffclock.counters_figures import allan, box, interface_alone, is_against_reference, time_errors
 from ffclock.counters_recording import FORMAT, RecordingError, read_recording
 
 BARE = f'{{"format": "{FORMAT}", "instrument": "clock"}}\n{{"record": "clock"}}\n{{"record": "end", "records": 1}}\n'
@@ -84,14 +84,14 @@ def test_without_a_reference_counters_are_compared_with_the_base(tmp_path: Path)
     assert (x / np.maximum(t, 1.0))[-1] == pytest.approx(50e-6)
 
 
-def test_the_interface_alone_is_what_it_costs_beside_the_register() -> None:
+def test_theinterface_alone_is_what_it_costs_beside_the_register() -> None:
     row = {"counter": "module:tsc", "phase": 0}
     rows = [
         {**row, "access": access, "ticks": {"median": median}}
         for access, median in (("kernel register", 40.0), ("kernel interface", 100.0))
     ]
-    assert _interface_alone(rows) == [(2, 60.0)]
-    assert _interface_alone(rows[1:]) == []
+    assert interface_alone(rows) == [(2, 60.0)]
+    assert interface_alone(rows[1:]) == []
 
 
 def test_the_deviations_are_those_of_the_handbook() -> None:
@@ -123,7 +123,7 @@ def test_every_recording_becomes_its_figures_beside_the_papers(tmp_path: Path, c
     assert capsys.readouterr().out.strip() == str(out / "counters.md")
     names = {path.name for path in out.iterdir()}
     expected = {"figure-12-stability", "figure-13-rates", "figure-14-latency", "figure-16-user", "figure-17-clocks"}
-    assert names == {"counters.md", *(f"{name}.png" for name in expected)}
+    assert names == {"counters.md", "verdicts.json", *(f"{name}.png" for name in expected)}
     text = (out / "counters.md").read_text(encoding="utf-8")
     for words in (
         "| 10440 | 390 |",

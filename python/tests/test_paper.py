@@ -106,7 +106,7 @@ def test_figures_table_and_page_are_written(program: Program, tmp_path: Path, ca
     out = tmp_path / "figures"
     chosen = ["--only", "7", "--table-scenarios", "start-0ppm", "--table-seeds", "2", "--jobs", "1", "--ffclock-lab", str(program.path)]
     assert main(["-o", str(out), *chosen]) == 0
-    assert sorted(path.name for path in out.iterdir()) == ["figure-07.png", "index.html", "table.csv", "table.png"]
+    assert sorted(path.name for path in out.iterdir()) == ["figure-07.png", "index.html", "table.csv", "table.png", "verdicts.json"]
     text = (out / "index.html").read_text(encoding="utf-8")
     assert text.count("data:image/png;base64,") == 2
     assert "<script" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 from ffclock import report
-from ffclock.probe_figures import _box_of
+from ffclock.probe_figures import _box_of, _box_of_level
 from ffclock.probe_recording import FORMAT, KEY, ProbeError, Record, assemble, is_probe_record, read_record, stamps_of
 from ffclock.probe_report import main, page_text, pictures
 from ffclock.program import Program, ProgramError
@@ -73,6 +74,13 @@ def findings(phase: int, *, is_broken: bool) -> dict[str, Any]:
     }
 
 
+SPREAD = {"min": 1e3, "p25": 2e3, "median": 3e3, "p75": 4e3, "p99": 9e3, "max": 10e3}
+EFFECT = [
+    {"probes": n, "added": added, "out_ns": SPREAD, "out_p90_ns": 5e3, "in_ns": SPREAD, "in_p90_ns": 6e3}
+    for n, added in enumerate((None, "tracing", "tap"))
+]
+
+
 def printed(*, is_broken: bool = False) -> dict[str, Any]:
     phases = [
         {
@@ -123,7 +131,7 @@ def test_whiskers_end_at_the_packet_that_waited_least() -> None:
 
 def test_every_figure_of_the_paper_has_its_counterpart(tmp_path: Path) -> None:
     whole = record(tmp_path / "a.parquet")
-    names = set(pictures(whole, [("one", whole), ("two", whole)]))
+    names = set(pictures(replace(whole, effect=EFFECT)))
     assert names == {
         "figure-1-timeline.png",
         "figure-2-probe-effect.png",
@@ -133,6 +141,18 @@ def test_every_figure_of_the_paper_has_its_counterpart(tmp_path: Path) -> None:
         "tails.png",
     }
     assert "figure-2-probe-effect.png" not in pictures(whole)
+
+
+def test_a_box_of_figure_2_is_a_number_of_probes() -> None:
+    box = _box_of_level("+ tap", EFFECT[2], "in")
+    assert (box["label"], box["whislo"], box["q1"], box["med"], box["q3"], box["whishi"]) == ("+ tap", 1.0, 2.0, 3.0, 4.0, 6.0)
+
+
+def test_the_probe_effect_is_read_from_the_record(tmp_path: Path) -> None:
+    shown = printed() | {"probe_effect": {"levels": EFFECT, "rounds": 16}}
+    rows = stamps_of(table(tmp_path / "a.parquet"))
+    assert assemble(tmp_path, shown, rows).effect == EFFECT
+    assert assemble(tmp_path, printed() | {"probe_effect": None}, rows).effect == []
 
 
 def test_the_page_says_what_was_found_and_loads_nothing(tmp_path: Path) -> None:

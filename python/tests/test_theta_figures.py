@@ -21,11 +21,14 @@ from ffclock.theta_figures.verdicts import (
     fastest_apart,
     judge,
     jumps_raise,
+    longest_rises,
     median_of,
     overlap,
+    ramps_correlate,
     rank_correlation,
     real_time_helps,
     relevant_rises,
+    stays_low,
     third_at_one,
 )
 
@@ -90,6 +93,31 @@ def test_tau_r_must_rise_with_the_load(values: tuple[float, ...], outcome: str) 
     assert relevant_rises(cells[:2], "live").outcome == "not measurable"
 
 
+@pytest.mark.parametrize(("loaded_us", "outcome"), [(2500, "confirmed"), (2000, "not here")])
+def test_load_on_the_network_must_raise_the_longest_delay(loaded_us: int, outcome: str) -> None:
+    calm = measured(cell(), run(tau_max_s=500e-6))
+    loaded = measured(cell("network", 90), run(tau_max_s=loaded_us * 1e-6))
+    others = [measured(cell("network", 50), run(tau_max_s=1.0)), measured(cell("network", 90, delay_us=100), run(tau_max_s=1.0))]
+    assert longest_rises([calm, *others, loaded], "live").outcome == outcome
+    assert longest_rises([calm], "live").outcome == "not measurable"
+
+
+def test_omega_must_stay_low_but_at_very_high_processor_load() -> None:
+    good = [measured(cell(), run(3.0)), measured(cell("network", 90, delay_us=100), run(11.0)), measured(cell("both", 90), run(40.0))]
+    assert stays_low([*good, measured(cell("network", 90, pattern="jumps"), run(20.0))], "live").outcome == "confirmed"
+    verdict = stays_low([*good, measured(cell("network", 90), run(12.5))], "live")
+    assert verdict.outcome == "not here"
+    assert "in 2 of 3 cells; the largest is 12.5, n = 4, network 90 %" in verdict.evidence
+    assert stays_low(good[:1], "live").outcome == "not measurable"
+
+
+def test_ramps_must_keep_what_the_paper_found() -> None:
+    ramps = [measured(cell("network", 90, pattern="ramp"), run(g_r=1.5)), measured(cell("processor", 90, pattern="ramp"), run(g_r=3.7))]
+    assert ramps_correlate(ramps, "live").outcome == "confirmed"
+    assert ramps_correlate([ramps[0], measured(ramps[1].cell, run(g_r=3.0))], "live").outcome == "not here"
+    assert ramps_correlate([measured(cell("network", 90), run())], "live").outcome == "not measurable"
+
+
 def test_real_time_priorities_must_be_worth_a_factor_of_ten() -> None:
     def with_factor(factor: float) -> list[Measured]:
         normal = cell("processor", 90, scheduling="normal")
@@ -148,7 +176,7 @@ def test_measures_of_histograms_and_ranks() -> None:
 
 def test_every_shape_is_judged_in_both_places() -> None:
     verdicts = judge([])
-    assert len(verdicts) == 14
+    assert len(verdicts) == 20
     assert {verdict.outcome for verdict in verdicts} == {"not measurable"}
 
 
@@ -158,6 +186,10 @@ def test_loads_share_the_processors() -> None:
     jumps = " ".join(cell("processor", 90, pattern="jumps", n=7, scheduling="normal").live(100, "LOG", 2))
     assert jumps.endswith("--load timer=jumps:3..26")
     assert "--priority" not in jumps
+    ramp = " ".join(cell("network", 90, pattern="ramp").live(100, "LOG", 2))
+    assert "--link-rate 100" in ramp
+    assert "--load network=ramp:0..90" in ramp
+    assert "--limit 250 s" in " ".join(cell().live(25_000, "LOG", 2))
 
 
 def test_about_a_third_of_the_ratios_must_be_one() -> None:

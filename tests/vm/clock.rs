@@ -210,6 +210,28 @@ fn ask_server(server: &UdpSocket) -> Result<TimeReading, String> {
     Ok(TimeReading { before, nanos: (units * 1_000_000_000) >> 32, after })
 }
 
+/// Answers requests of NTP with the time that `now` shows [ns since 1970]; `answered` follows each answer.
+pub(crate) fn serve_ntp(socket: &UdpSocket, now: impl Fn() -> i128, answered: impl Fn()) -> Outcome {
+    let mut request = [0; 128];
+    // Of NTP: seconds since 1900 and their 2^-32 parts.
+    let stamp = || (((now() + 2_208_988_800_000_000_000) << 32) / 1_000_000_000) as u64;
+    loop {
+        let (length, from) = socket.recv_from(&mut request).map_err(text)?;
+        let received = stamp();
+        let Some(origin) = request.get(40..48).filter(|_| length >= 48) else { continue };
+        // Version 4, a server of stratum 1, to within 2^-20 s, no distance.
+        let mut reply = vec![0b00_100_100, 1, 0, 0_u8.wrapping_sub(20)];
+        reply.extend([0; 8]);
+        reply.extend(b"TEST");
+        reply.extend((received - (1 << 32)).to_be_bytes());
+        reply.extend(origin);
+        reply.extend(received.to_be_bytes());
+        reply.extend(stamp().to_be_bytes());
+        socket.send_to(&reply, from).map_err(text)?;
+        answered();
+    }
+}
+
 fn ask_guest(guest: &UdpSocket) -> Result<Answer, String> {
     let question = format!("{} ", tsc());
     let (before, reply, after) =

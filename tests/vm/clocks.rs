@@ -86,7 +86,8 @@ pub(crate) fn watch(guest: &str, seconds: f64) -> Outcome {
     Ok(())
 }
 
-fn now() -> Result<i128, String> {
+/// This machine's system clock [ns since 1970].
+pub(crate) fn now() -> Result<i128, String> {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_err(text)?;
     Ok(since.as_nanos().cast_signed())
 }

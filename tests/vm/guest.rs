@@ -3,6 +3,7 @@
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
 //!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | steer | serve PORT | clock PORT | ask SERVER GUEST SECONDS | clocks PORT | watch GUEST SECONDS
+//!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
 use ffclock_counter::{CounterId, read_ordered};
@@ -24,6 +25,8 @@ mod epochs;
 mod hardware;
 #[path = "network.rs"]
 mod network;
+#[path = "restores.rs"]
+mod restores;
 #[path = "steer.rs"]
 mod steer;
 
@@ -54,6 +57,9 @@ fn main() -> ExitCode {
         ["clock", port] => clock::answer_time(port),
         ["ask", server, guest, seconds] => clock::ask(server, guest, number(seconds)),
         ["clocks", port] => clocks::answer(port),
+        ["restores", guest, port, count, each] => {
+            return end_quietly(restores::follow(guest, port, [number(count) as usize, number(each) as usize]));
+        }
         ["watch", guest, seconds] => return end_quietly(clocks::watch(guest, number(seconds))),
         _ => Err("unknown words".to_owned()),
     };

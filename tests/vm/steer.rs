@@ -1,6 +1,7 @@
 //! ffclock-steer on the guest's own clock. The truth is a line over the kernel's raw clock, which nothing steers: a
 //! server in the guest serves it, and ffclockd follows that server.
 
+use super::clock::serve_ntp;
 use super::{Found, Outcome, figure, median};
 use ffclock_client::{Bound, Clock, Stamp, Status};
 use ffclock_counter::{ClockReading, CounterId, HostClock, raw_clock, read_narrowest};
@@ -38,23 +39,7 @@ fn truth(raw: Counter) -> i128 {
 /// Answers requests of NTP with the true time, until it is killed.
 pub(crate) fn serve(port: &str) -> Outcome {
     let socket = UdpSocket::bind(("127.0.0.1", port.parse().map_err(text)?)).map_err(text)?;
-    let mut request = [0; 128];
-    // Of NTP: seconds since 1900 and their 2^-32 parts.
-    let stamp = || (((truth(raw_clock()) + 2_208_988_800_000_000_000) << 32) / 1_000_000_000) as u64;
-    loop {
-        let (length, from) = socket.recv_from(&mut request).map_err(text)?;
-        let received = stamp();
-        let Some(origin) = request.get(40..48).filter(|_| length >= 48) else { continue };
-        // Version 4, a server of stratum 1, to within 2^-20 s, no distance.
-        let mut reply = vec![0b00_100_100, 1, 0, 0_u8.wrapping_sub(20)];
-        reply.extend([0; 8]);
-        reply.extend(b"TEST");
-        reply.extend((received - (1 << 32)).to_be_bytes());
-        reply.extend(origin);
-        reply.extend(received.to_be_bytes());
-        reply.extend(stamp().to_be_bytes());
-        socket.send_to(&reply, from).map_err(text)?;
-    }
+    serve_ntp(&socket, || truth(raw_clock()), || ())
 }
 
 /// The kernel's clock minus the truth [ns].
@@ -154,16 +139,41 @@ pub(crate) fn steer() -> Outcome {
     let clock = opened()?;
     nothing_without_right_or_in_a_dry_run()?;
     let mut before = watch(&clock, 20)?;
+    // From before the step of the kernel's clock on.
+    let watching = opened()?;
+    let watcher = thread::spawn(move || watch(&watching, 30));
+    thread::sleep(Duration::from_secs(2));
     let mut running = Running::start()?;
     let settled = settle()?;
     figure("steer.settled_after_s", settled);
+    let mut across = watcher.join().map_err(|_| "the watcher panicked".to_owned())??;
+    same_page(("across_the_step", &mut before, &mut across))?;
     let mut with = watch(&clock, 40)?;
     judge(&mut before, &mut with)?;
     let state = kernel_clock_state().map_err(text)?;
     let is_shown = !state.flags.has(KernelFlags::UNSYNCHRONISED) && state.max_error_us < 100_000;
     Found(is_shown).or_fail(|| format!("a synchronised page, and the kernel has {state:?}"))?;
     a_second_program_is_left_alone(&mut running)?;
+    it_slews_where_no_step_is_permitted(&clock, &mut before)?;
     it_ends_without_a_slew()
+}
+
+/// Some ms off, and with no step permitted: the page stays as it is through the slew, too.
+fn it_slews_where_no_step_is_permitted(clock: &Clock, before: &mut Watched) -> Outcome {
+    let other = Command::new("adjtimex").args(["-q", "-f", "-26214400"]).status().map_err(text)?;
+    Found(other.success()).or_fail(|| "the frequency was refused".to_owned())?;
+    // At -400 ppm, and the 40 ppm by which the truth gains.
+    thread::sleep(Duration::from_secs(8));
+    let off = kernel_error();
+    Found(off < -2e6).or_fail(|| format!("the kernel's clock is {off:.0} ns off only"))?;
+    fs::write(CONFIGURATION, "step_at_start = \"off\"\n").map_err(text)?;
+    let running = Running::start()?;
+    let mut slewed = watch(clock, 30)?;
+    same_page(("in_a_slew", before, &mut slewed))?;
+    figure("steer.settled_without_a_step_after_s", 30.0 + settle()?);
+    drop(running);
+    let log = fs::read_to_string(STATE_LOG).map_err(text)?;
+    Found(!log.contains("stepped")).or_fail(|| format!("stepped without permission: {log}"))
 }
 
 /// The page, once it is synchronised.
@@ -216,19 +226,24 @@ fn settle() -> Result<f64, String> {
 }
 
 fn judge(before: &mut Watched, with: &mut Watched) -> Outcome {
-    for (name, seen) in [("before", &*before), ("with", &*with)] {
-        figure(&format!("steer.page_error_largest_{name}_ns"), largest(&seen.errors));
-        figure(&format!("steer.interval_error_largest_{name}_ns"), largest(&seen.intervals));
-    }
     let apart = largest(&with.apart);
     figure("steer.apart_largest_ns", apart);
     figure("steer.apart_median_ns", median(&mut with.apart));
+    Found(apart <= APART_MAX).or_fail(|| format!("the kernel's clock is {apart:.0} ns from the page"))?;
+    same_page(("with", before, with))
+}
+
+/// The page is as good as before, and the kernel's clock no worse than it claims.
+fn same_page((name, before, with): (&str, &mut Watched, &mut Watched)) -> Outcome {
+    for (name, seen) in [("before", &*before), (name, &*with)] {
+        figure(&format!("steer.page_error_largest_{name}_ns"), largest(&seen.errors));
+        figure(&format!("steer.interval_error_largest_{name}_ns"), largest(&seen.intervals));
+    }
     let [was, is] = [&mut *before, &mut *with].map(|seen| (median(&mut seen.errors), median(&mut seen.intervals)));
     figure("steer.page_error_median_before_ns", was.0);
-    figure("steer.page_error_median_with_ns", is.0);
+    figure(&format!("steer.page_error_median_{name}_ns"), is.0);
     figure("steer.interval_error_median_before_ns", was.1);
-    figure("steer.interval_error_median_with_ns", is.1);
-    Found(apart <= APART_MAX).or_fail(|| format!("the kernel's clock is {apart:.0} ns from the page"))?;
+    figure(&format!("steer.interval_error_median_{name}_ns"), is.1);
     Found(before.outside + with.outside == 0).or_fail(|| "the page is wrong by more than its bound".to_owned())?;
     Found(with.unclaimed == 0).or_fail(|| "the kernel's clock is wrong by more than it claims".to_owned())?;
     // Nothing flows back: the page is as good as before, but for what it does by itself.

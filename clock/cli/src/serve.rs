@@ -3,7 +3,7 @@
 use crate::control::{self, Asked};
 use crate::failure::Failure;
 use crate::{Global, output, text};
-use ffclock_control::serve::{FastPathReport, NtsReport, ServeReport};
+use ffclock_control::serve::{FastPathReport, NtsReport, PtpPortReport, ServeReport};
 use ffclock_sys::places;
 use std::path::PathBuf;
 
@@ -76,10 +76,31 @@ fn render(report: &ServeReport) -> String {
     if let Some(path) = &report.fast_path {
         shown += &render_fast_path(path);
     }
+    report.ptp.iter().for_each(|port| shown += &render_ptp(port));
     shown
 }
 
 /// The fast path after the packets of the sockets.
+fn render_ptp(port: &PtpPortReport) -> String {
+    let accuracy = port.clock_accuracy_s.map_or_else(|| "unknown".to_owned(), text::span);
+    let state = match (port.state.as_str(), &port.better_master) {
+        ("passive", Some(better)) => format!("passive: {} is better", text::printable(better)),
+        ("passive", None) => "passive".to_owned(),
+        (state, _) => {
+            let (class, grants) = (port.clock_class, port.grants);
+            format!("{}: class {class}, accuracy {accuracy}, {grants} unicast grants", text::printable(state))
+        }
+    };
+    let domain = port.domain;
+    let mut shown = format!("\n{:<20}{}, domain {domain}\n", text::printable(&format!("PTP {}", port.port)), state);
+    shown += &format!("{:<20}{}\n", "  port identity", text::printable(&port.identity));
+    let counts = port.counts.iter().filter(|(_, count)| **count > 0);
+    for (name, count) in counts {
+        shown += &format!("{:<20}{count:>14}\n", text::printable(&format!("  {}", name.replace('_', " "))));
+    }
+    shown
+}
+
 fn render_fast_path(path: &FastPathReport) -> String {
     let mut shown = match (&path.attached, &path.unavailable, &path.no_line) {
         (Some(place), _, None) => "\n".to_owned() + &field("Driver", &format!("answers at {place}")),
@@ -139,6 +160,7 @@ mod tests {
             kernel_dropped: 3,
             counts: [("received".to_owned(), 12), ("not_request".to_owned(), 0), ("kiss_rate".to_owned(), 1)].into(),
             fast_path: None,
+            ptp: Vec::new(),
         }
     }
 
@@ -189,6 +211,23 @@ mod tests {
         );
         let none = FastPathReport { unavailable: Some("no device eth9".into()), ..FastPathReport::default() };
         assert_eq!(render_fast_path(&none), "\nDriver   none: no device eth9\n");
+        let serving = PtpPortReport {
+            port: "eth0/ipv4".into(),
+            identity: "b268b8.ffc1.d92b00-1".into(),
+            state: "serving".into(),
+            clock_class: 6,
+            clock_accuracy_s: Some(1e-4),
+            counts: [("received".to_owned(), 5), ("denied".to_owned(), 0)].into(),
+            ..PtpPortReport::default()
+        };
+        assert_eq!(
+            render_ptp(&serving),
+            "\nPTP eth0/ipv4       serving: class 6, accuracy 100 us, 0 unicast grants, domain 0\n  \
+               port identity     b268b8.ffc1.d92b00-1\n  \
+               received                       5\n"
+        );
+        let passive = PtpPortReport { state: "passive".into(), better_master: Some("a-1".into()), ..serving };
+        assert!(render_ptp(&passive).starts_with("\nPTP eth0/ipv4       passive: a-1 is better, domain 0\n"));
         let silent = ServeReport { claim: None, unserved: Some("the page cannot be read".into()), ..report() };
         assert!(render(&silent).starts_with("Claim    none: the page cannot be read\n"));
     }

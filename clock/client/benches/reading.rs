@@ -4,6 +4,8 @@
 //! of one comparison are measured in turns, so that a disturbance meets them all, and the medians of the blocks are
 //! compared.
 
+mod turns;
+
 use ffclock_client::{Clock, Stamp};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::{HistoryWriter, Publication, Writer};
@@ -17,14 +19,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use turns::{BLOCKS, block, medians};
 
-/// Calls between two looks at the time: short enough to fall between two interruptions.
-const BLOCK: u32 = 2_000;
 /// Ages of stamps, s: since the last publication but one, an hour, a day.
 const AGES_S: [f64; 3] = [20.0, 3_500.0, 86_000.0];
-/// Blocks of each kind.
-const BLOCKS: usize = 1_001;
 /// How often the writer begins and stops.
 const TURNS: usize = 20;
 /// Ticks per second that the page of the benchmark claims; the conversion does not depend on it.
@@ -61,30 +60,6 @@ fn report(name: &str, (value, unit): (f64, &str), (against, base): (&str, f64), 
         "{{\"name\":\"{name}\",\"value\":{value:.2},\"unit\":\"{unit}\",\"against\":\"{against}: {base:.2}\",\
          \"ratio\":{ratio:.3},\"goal\":{goal},\"met\":{met}}}"
     );
-}
-
-/// Time per call of one block, in ns.
-#[inline(always)]
-fn block<T>(mut call: impl FnMut() -> T) -> f64 {
-    let begin = Instant::now();
-    for _ in 0..BLOCK {
-        black_box(&call());
-    }
-    begin.elapsed().as_nanos() as f64 / f64::from(BLOCK)
-}
-
-/// The medians of blocks measured in turns, in ns per call.
-fn medians<const N: usize>(mut blocks: [&mut dyn FnMut() -> f64; N]) -> [f64; N] {
-    let mut times: [Vec<f64>; N] = core::array::from_fn(|_| Vec::with_capacity(BLOCKS));
-    for _ in 0..BLOCKS {
-        times.iter_mut().zip(&mut blocks).for_each(|(times, block)| times.push(block()));
-    }
-    times.map(median)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// The mean without the slowest tenth. A median would not see the few blocks in which a publication falls.

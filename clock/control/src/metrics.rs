@@ -134,6 +134,13 @@ pub mod serve {
             "Connections for key establishment (NTS), by the reason for which they ended.";
         FAST_PATH = "ffclock_serve_fast_path": Gauge, "Whether the program that answers in the driver is attached.";
         FAST_PACKETS = "ffclock_serve_fast_packets": Counter, "Packets to the served port with each outcome in the driver.";
+        PTP_SERVING = "ffclock_serve_ptp_serving": Gauge,
+            "Whether this port of PTP serves: there is a time, and no better master speaks.";
+        PTP_CLOCK_CLASS = "ffclock_serve_ptp_clock_class": Gauge, "Clock class that this port of PTP announces.";
+        PTP_CLOCK_ACCURACY = "ffclock_serve_ptp_clock_accuracy_seconds": Gauge in "seconds",
+            "Largest error that this port of PTP announces.";
+        PTP_GRANTS = "ffclock_serve_ptp_grants": Gauge, "Unicast grants of PTP in force.";
+        PTP_MESSAGES = "ffclock_serve_ptp_messages": Counter, "Messages of PTP of each kind, of all ports.";
         KERNEL_DROPPED = "ffclock_serve_kernel_dropped": Counter,
             "Packets that the kernel threw away because a socket was full.";
         UPTIME = "ffclock_serve_uptime_seconds": Gauge in "seconds", "Time since the server started.";

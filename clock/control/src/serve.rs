@@ -46,6 +46,36 @@ pub struct ServeReport {
     /// The fast path in the driver; absent where none is wanted.
     #[serde(default)]
     pub fast_path: Option<FastPathReport>,
+    /// The ports of the grandmaster of PTP; empty where PTP is not served.
+    #[serde(default)]
+    pub ptp: Vec<PtpPortReport>,
+}
+
+/// A port of the grandmaster of PTP: a device, with one family of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PtpPortReport {
+    /// The device and the family, such as "eth0/ipv4".
+    pub port: String,
+    /// The port identity, as linuxptp prints it.
+    pub identity: String,
+    /// The domain.
+    pub domain: u16,
+    /// "serving"; "passive" while a better master speaks; "silent" while there is no time to serve.
+    pub state: String,
+    /// The better master's port identity.
+    pub better_master: Option<String>,
+    /// The clock class that is announced; 248 while silent.
+    pub clock_class: u8,
+    /// The largest error that is announced [s]; absent where none is.
+    pub clock_accuracy_s: Option<f64>,
+    /// Unicast grants in force.
+    pub grants: usize,
+    /// How many messages the kernel threw away because a socket was full.
+    pub kernel_dropped: u64,
+    /// How many messages there were of each kind since the start, by its name.
+    pub counts: BTreeMap<String, u64>,
+    /// How many messages the protocol turned away, by the reason.
+    pub rejected: BTreeMap<String, u64>,
 }
 
 /// The fast path: plain requests that the driver of a device answers, before the sockets see them.

@@ -7,6 +7,7 @@ mod driving;
 mod electing;
 mod election_log;
 mod leap_seconds;
+mod one_vote;
 mod page_file;
 mod polling;
 mod pools;

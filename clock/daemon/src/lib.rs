@@ -16,7 +16,7 @@ mod kernel_clock;
 mod key_file;
 mod leaps;
 mod limiter;
-mod memory;
+pub mod memory;
 mod peer;
 mod pool;
 mod resolve;

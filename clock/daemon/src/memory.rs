@@ -41,12 +41,13 @@ const fn first_version() -> u32 {
 
 /// The counter, boot and clocksource that a rate belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Circumstances {
-    pub(crate) counter: CounterId,
+pub struct Circumstances {
+    /// Which counter it is.
+    pub counter: CounterId,
     /// The identifier of the boot; empty where the kernel has none.
-    pub(crate) boot: String,
+    pub boot: String,
     /// The kernel's clocksource.
-    pub(crate) clocksource: Option<String>,
+    pub clocksource: Option<String>,
 }
 
 /// The version alone: a later format may have any other fields.
@@ -65,7 +66,7 @@ impl Stored {
 }
 
 /// Where the rate of one counter is kept.
-pub(crate) struct RateStore {
+pub struct RateStore {
     path: PathBuf,
     now: Circumstances,
 }
@@ -77,7 +78,7 @@ const OVER_A_BOOT: Rate = Rate::from_ppm(20.0);
 
 impl RateStore {
     /// The store below `directory` for the present circumstances.
-    pub(crate) fn new(directory: &Path, now: Circumstances) -> Self {
+    pub fn new(directory: &Path, now: Circumstances) -> Self {
         RateStore { path: directory.join(format!("rate-{}.json", now.counter.name().replace(':', "-"))), now }
     }
 
@@ -96,7 +97,7 @@ impl RateStore {
     ///
     /// # Errors
     /// The file cannot be read or makes no sense; a missing file is not an error.
-    pub(crate) fn load(&self, nominal: Period) -> io::Result<Option<RateMemory>> {
+    pub fn load(&self, nominal: Period) -> io::Result<Option<RateMemory>> {
         let Some(stored) = self.stored()? else { return Ok(None) };
         let period =
             Period::from_parts(stored.mantissa, stored.shift).ok_or_else(|| io::Error::other("no such period"))?;
@@ -144,7 +145,7 @@ impl RateStore {
     ///
     /// # Errors
     /// The directory or the file cannot be written.
-    pub(crate) fn save(&self, memory: RateMemory) -> io::Result<()> {
+    pub fn save(&self, memory: RateMemory) -> io::Result<()> {
         let stored = Stored {
             version: VERSION,
             counter: self.now.counter.name().to_owned(),

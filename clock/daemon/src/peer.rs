@@ -20,7 +20,9 @@ use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 pub(crate) use feed::Counterpart;
 use feed::{Feed, Note};
-use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, Outcome, ProvenInterval, RateMemory, Verdict};
+use ffclock_estimator::{
+    Chosen, Ensemble, Estimator, Event as EstimatorEvent, Learned, Outcome, ProvenInterval, RateMemory, Verdict,
+};
 use ffclock_nts::mac::SymmetricKey;
 use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
 use ffclock_sys::{BestStamp, SocketEvent, StampQuality, Stamper};
@@ -112,6 +114,8 @@ pub(crate) struct Peer {
     source: Source,
     /// What gives its exchanges, unless it is a server of NTP.
     feed: Option<Box<dyn Feed>>,
+    /// What holds by its feed and is not in the log yet.
+    waiting: Option<Note>,
     guard: PacketGuard,
     estimator: Chosen,
     basis: Basis,
@@ -156,6 +160,7 @@ impl Peer {
             name: config.name(),
             source,
             feed: feed::of(&config, &environment, now),
+            waiting: None,
             guard: if config.protection.nts { PacketGuard::Nts(Box::default()) } else { PacketGuard::Plain },
             estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), counterpart: None },
@@ -335,15 +340,30 @@ impl Peer {
         let Some(feed) = &mut self.feed else { return false };
         let (exchanges, notes) = (feed.take_exchanges(), feed.take_notes());
         let mut changed = !exchanges.is_empty();
-        for Note { weight, kind, detail } in notes {
-            changed |= weight != Weight::Detail;
-            self.log(context, weight, kind, &detail);
+        self.log_waiting(context);
+        for note in notes {
+            changed |= note.weight != Weight::Detail;
+            if note.is_state {
+                self.waiting = Some(note);
+                self.log_waiting(context);
+            } else {
+                self.log(context, note.weight, note.kind, &note.detail);
+            }
         }
         for exchange in &exchanges {
             self.request += 1;
             self.take_exchange(number, (self.request, exchange), context);
         }
         changed
+    }
+
+    /// Logs the state that waits, as soon as it may be logged.
+    fn log_waiting(&mut self, context: &mut Context) {
+        let Some(note) = self.waiting.take() else { return };
+        let entry = Entry { weight: note.weight, source: Some(&self.name), kind: note.kind, detail: &note.detail };
+        if !context.journal.log_state(&entry) {
+            self.waiting = Some(note);
+        }
     }
 
     /// Sends a request if one is due; gives up one that was not answered. Returns whether the estimate changed.
@@ -725,6 +745,13 @@ impl Peer {
         }
         let mut renewed = self.config.estimator.build(self.environment.nominal, self.estimator.memory());
         let outcome = renewed.update(exchange);
+        let proven = |of: &Chosen| of.proven(exchange.received.counter);
+        if let (false, Some(last), Some(new)) = (has_other_options, proven(&self.estimator), proven(&renewed))
+            && last.meet(&new).is_none()
+        {
+            self.log_other_server(last.gap(&new), context);
+            return self.challenge(exchange, basis);
+        }
         if !matches!(outcome.verdict, Verdict::Rejected(_)) {
             if has_other_options {
                 let kind = "the estimate starts again with other options; the rate stays known";
@@ -732,6 +759,16 @@ impl Peer {
             }
             self.basis = basis;
             self.replace_estimator(renewed);
+        }
+        outcome
+    }
+
+    /// Another server whose time lies outside what the last one proved has to insist for as long as one that steps.
+    fn challenge(&mut self, exchange: &Exchange, basis: Basis) -> Outcome {
+        let outcome = self.estimator.update(exchange);
+        let is_believed = [EstimatorEvent::ServerStepAccepted, EstimatorEvent::Restarted];
+        if is_believed.into_iter().any(|event| outcome.events.contains(event)) {
+            self.basis = basis;
         }
         outcome
     }

@@ -4,12 +4,12 @@
 mod common;
 
 use common::server::{TestServer, Truth};
-use common::{Daemon, Judge, Scratch, server_section};
+use common::{Daemon, Judge, Scratch, found_at_driver, server_section};
 use ffclock_control::protocol::{SourceState, StatusReport};
 use ffclock_counter::CounterId;
 use ffclock_page::{ReadError, Reader, check_history};
 use ffclock_sys::{DriverStamps, SharedHistoryReader, SharedPageReader, history_beside};
-use ffclock_units::{Bound, ClockError, LeapTable, Span, Status};
+use ffclock_units::{ClockError, LeapTable, Span, Status};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
@@ -75,12 +75,6 @@ fn stamps_at_the_driver_are_used_or_their_lack_is_reported() {
     }
 }
 
-/// The number of packets that were stamped at the driver, by the status.
-fn found_at_driver(stamps: &str) -> u64 {
-    let count = stamps.split_once(" (").and_then(|(_, rest)| rest.split_once(" at the driver"));
-    count.and_then(|(count, _)| count.parse().ok()).unwrap_or(0)
-}
-
 #[test]
 fn a_counter_that_is_not_there_is_refused_with_the_remedy() {
     if std::path::Path::new("/dev/ffcounter").exists() {
@@ -93,6 +87,9 @@ fn a_counter_that_is_not_there_is_refused_with_the_remedy() {
     assert!(!daemon.wait());
     assert!(daemon.log().contains("load the kernel module ffcounter"), "{}", daemon.log());
 }
+
+/// Longer than two buckets of the history's last hour and the time from one poll to the next.
+const LONGEST_SEGMENT: Duration = Duration::from_secs(3);
 
 #[test]
 fn an_old_stamp_is_converted_as_well_as_it_was_when_it_was_fresh() {
@@ -107,22 +104,28 @@ fn an_old_stamp_is_converted_as_well_as_it_was_when_it_was_fresh() {
     assert_eq!(check_history(history.words(), None), Ok(()));
     let (line, both) = (Reader::new(page.words()), Reader::new(page.words()).with_history(Some(history.words())));
     let mark = line.mark().expect("it has published");
+    let growth = || line.snapshot().ok().and_then(|snapshot| snapshot.estimate()).expect("a line").bound_growth;
+    let growth_before = growth();
+    std::thread::sleep(LONGEST_SEGMENT);
     let taken: Vec<_> = (0..20)
         .map(|_| {
             std::thread::sleep(Duration::from_millis(100));
             let counter = ffclock_counter::read_ordered(CounterId::CPU);
-            (counter, line.reading_of(counter, mark.epoch).expect("a fresh time"))
+            (counter, line.time_of(counter, mark.epoch).expect("a fresh time"), growth())
         })
         .collect();
     std::thread::sleep(Duration::from_secs(8));
-    for (counter, fresh) in taken {
-        let old = both.time_of(counter, mark.epoch).expect("an old time");
-        let error = old.tai - truth.at(counter);
+    let lasts = Span::from_nanos(LONGEST_SEGMENT.as_nanos() as i128);
+    for (counter, fresh, growth) in &taken {
+        let old = both.time_of(*counter, mark.epoch).expect("an old time");
+        let error = old.tai - truth.at(*counter);
         assert!(old.reading.bound.contains(ClockError::new(error)), "{error} {:?}", old.reading.bound);
-        assert!(old.reading.bound <= fresh.bound + fresh.bound, "{:?} {:?}", old.reading, fresh);
-        let by_line = line.reading_of(counter, mark.epoch).expect("the time by the newest line");
-        assert!(old.reading.bound <= by_line.bound + Bound::of(Span::from_micros(1)), "{:?} {by_line:?}", old.reading);
+        // The fresh bound grows to the end of the segment, and from there back by at most twice a line's growth.
+        let grown = growth_before.max(*growth).over(lasts + lasts + lasts);
+        assert!(old.reading.bound <= fresh.reading.bound + grown, "{:?} {fresh:?} {grown:?}", old.reading);
     }
+    let by_newest_line = |counter| line.time_of(counter, mark.epoch).expect("the time by the newest line");
+    assert!(taken.iter().any(|(counter, ..)| both.time_of(*counter, mark.epoch) != Ok(by_newest_line(*counter))));
     daemon.signal("TERM");
     assert!(daemon.wait());
     let again = Daemon::start(&scratch, &config);

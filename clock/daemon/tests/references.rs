@@ -9,6 +9,9 @@ use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::Reader;
 use ffclock_sys::{VmClockFile, VmClockLeap, VmClockLine};
 use ffclock_units::Status;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,6 +95,60 @@ fn shared_memory_alone_makes_a_clock_of_stratum_1() {
             && status.clock.as_ref().is_some_and(|clock| clock.status == Status::Holdover)
     });
     assert!(Path::new(&sock).exists());
+}
+
+/// A sample in chrony's form that says what the system clock shows.
+fn sample() -> Vec<u8> {
+    let now = ffclock_sys::system_utc_now().since_origin().as_nanos();
+    let mut bytes = ((now / 1_000_000_000) as i64).to_ne_bytes().to_vec();
+    bytes.extend((((now % 1_000_000_000) / 1000) as i64).to_ne_bytes());
+    bytes.extend(0.0_f64.to_ne_bytes());
+    bytes.extend([0, 0, 0, 0x534f_434b_i32].map(i32::to_ne_bytes).concat());
+    bytes
+}
+
+/// The value of a metric of the reference.
+fn metric(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with(&format!("{name}{{source=\"sock:")))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+#[test]
+fn metrics_say_what_came_from_a_reference_what_was_refused_and_how_old_the_last_is() {
+    let scratch = Scratch::new("reference-metrics");
+    let (path, free) = (scratch.path().join("gps.sock"), TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let address = free.local_addr().expect("an address");
+    drop(free);
+    let config = scratch.daemon_section(&format!("metrics = \"{address}\""))
+        + &format!("[[reference]]\ninput = \"sock:{}\"\nerror = \"1 ms\"\n", path.display());
+    let daemon = Daemon::start(&scratch, &config);
+    daemon.wait_for("the socket", |status| status.sources[0].address.is_some());
+    let metrics = || {
+        let (mut stream, mut answer) = (TcpStream::connect(address).expect("the metrics"), String::new());
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("a request");
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    };
+    let text = metrics();
+    assert_eq!(metric(&text, "ffclock_source_used_total"), Some(0.0), "{text}");
+    assert_eq!(metric(&text, "ffclock_source_heard_seconds"), None, "nothing came yet: {text}");
+
+    let writer = UnixDatagram::unbound().expect("a socket");
+    let send = |bytes: &[u8]| writer.send_to(bytes, &path).expect("the daemon's own user may write");
+    for _ in 0..3 {
+        send(b"no sample");
+    }
+    daemon.wait_for("exchanges", |status| {
+        send(&sample());
+        std::thread::sleep(Duration::from_millis(60));
+        status.sources[0].used >= 3
+    });
+    let text = metrics();
+    assert!(metric(&text, "ffclock_source_used_total") >= Some(3.0), "{text}");
+    assert!(metric(&text, "ffclock_source_exchanges_total") >= Some(3.0), "{text}");
+    assert_eq!(metric(&text, "ffclock_source_rejected_total"), Some(3.0), "{text}");
+    assert_eq!(metric(&text, "ffclock_source_reachable"), Some(1.0), "{text}");
+    assert!(metric(&text, "ffclock_source_heard_seconds").is_some_and(|age| (0.0..60.0).contains(&age)), "{text}");
 }
 
 /// What `ffclock feed --vmclock` does, ten times a second until `ended`.

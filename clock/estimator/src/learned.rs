@@ -20,6 +20,7 @@ mod state;
 #[cfg(test)]
 pub mod tests;
 
+use crate::bank::density::Components;
 use crate::bank::group::{Begin, Evident};
 use crate::bank::measurement::{MICRO, Measurement};
 use crate::bank::model;
@@ -29,6 +30,7 @@ use crate::frame::{Frame, Point, Slope};
 use crate::guard::{Entry, Guard};
 use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 pub use departure::Lead;
 use difference_rate::DifferenceRate;
@@ -47,6 +49,8 @@ pub struct Filter {
     half_asymmetry: f64,
     step_patience: f64,
     set: ModelSet,
+    /// What the densities of all paths are made of; it never changes, so they share it.
+    components: Arc<Components>,
     paths: Vec<ServerPath>,
     bank: Bank,
     /// Scratch space in which hypotheses are tried.
@@ -155,11 +159,13 @@ impl Filter {
         let set = ModelSet { servers, models: model::models(&config), families };
         let nothing = Begin { server: 0, theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
         let bank = Bank::begin(&nothing, &set);
+        let components = Arc::new(Components::new());
         let half_asymmetry = 0.5 * classic.asymmetry.as_seconds() / MICRO;
         Filter {
             half_asymmetry,
             step_patience: classic.step_patience.as_seconds(),
-            paths: (0..servers).map(|_| ServerPath::new(&config, half_asymmetry)).collect(),
+            paths: (0..servers).map(|_| ServerPath::new(&config, &components, half_asymmetry)).collect(),
+            components,
             recent: Recent::new(&set),
             start: Start::new(servers),
             now: None,
@@ -186,7 +192,7 @@ impl Filter {
         let mut before: Vec<Option<ServerPath>> = self.paths.drain(..).map(Some).collect();
         let mut path = |origin: &Option<usize>| {
             let known = origin.and_then(|origin| before.get_mut(origin)?.take());
-            known.unwrap_or_else(|| ServerPath::new(&self.config, self.half_asymmetry))
+            known.unwrap_or_else(|| ServerPath::new(&self.config, &self.components, self.half_asymmetry))
         };
         self.paths = origins.iter().map(&mut path).collect();
     }
@@ -194,7 +200,12 @@ impl Filter {
     /// The bytes that its parts occupy beside itself.
     pub fn bytes(&self) -> usize {
         let paths: usize = self.paths.iter().map(ServerPath::bytes).sum();
-        paths + self.start.bytes() + self.recent.bytes() + self.bank.bytes() + self.scratch.bytes()
+        paths
+            + self.components.bytes()
+            + self.start.bytes()
+            + self.recent.bytes()
+            + self.bank.bytes()
+            + self.scratch.bytes()
     }
 
     /// What is known of a server's queueing now.

@@ -168,6 +168,34 @@ fn an_ensemble_allocates_when_it_is_made_and_never_after() {
     }
 }
 
+/// The figures of docs/algorithm/ensemble.md: a server's part of the common clock, and with its own estimator for as
+/// many servers as keep the whole within the same limit. `bytes` says what is really allocated.
+#[test]
+fn a_server_takes_at_most_two_mebibytes_of_the_common_clock() {
+    const LIMIT: usize = 2 << 20;
+    const MOST_WITH_OWN: usize = 7;
+    let nominal = Period::from_hertz(1e9).expect("a counter has a frequency");
+    let (config, classic) = (LearnedConfig::default(), ClassicConfig::default());
+    let before = LIVE.get();
+    let own = Learned::new(config.clone(), classic.clone(), nominal, None);
+    let alone = LIVE.get() - before;
+    println!("one estimator: {alone} bytes, {} by its own account", own.bytes());
+    assert!(alone.abs_diff(own.bytes()) < alone / 50, "{alone}, {}", own.bytes());
+    for servers in [2, 4, 7, 16] {
+        let before = LIVE.get();
+        let ensemble = Ensemble::new(config.clone(), &classic, nominal, servers);
+        let shared = LIVE.get() - before;
+        let each = alone + shared / servers;
+        println!(
+            "{servers} servers: {shared} bytes together, {} by its own account, {each} a server",
+            ensemble.bytes()
+        );
+        assert!(shared.abs_diff(ensemble.bytes()) < shared / 50, "{shared}, {}", ensemble.bytes());
+        assert!(shared / servers <= LIMIT, "{servers} servers: {shared}");
+        assert!(servers > MOST_WITH_OWN || each <= LIMIT, "{servers} servers: {each}");
+    }
+}
+
 /// The figures of docs/algorithm/smooth.md. Vectors double as they grow, so they are full at powers of two, and at
 /// worst half empty.
 #[test]

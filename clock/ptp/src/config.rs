@@ -1,13 +1,17 @@
 //! What is configured of a follower.
 
-use crate::{ClaimRules, ClockIdentity, NetworkAddress};
-use ffclock_units::{Bound, Period, Span};
+use crate::{ClaimRules, ClockClass, ClockIdentity, NetworkAddress};
+use ffclock_units::{Bound, Moment, Period, Span, Tai};
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// To the group addresses of PTP (annexes C, D and E).
     Multicast,
+    /// As by multicast, but for Delay_Req: it goes to the master alone, at the address from which its Syncs come
+    /// ([`Follower::handle_message_from`](crate::Follower::handle_message_from)), and so does its answer. linuxptp
+    /// calls this `hybrid_e2e`.
+    Hybrid,
     /// To one master, which sends what it was asked for (unicast negotiation, 16.1). Only its messages may be handed
     /// in.
     Unicast(NetworkAddress),
@@ -44,6 +48,12 @@ pub struct FollowerConfig {
     pub arbitrary: ArbitraryTimescale,
     /// The only grandmaster that may be followed; `None` leaves the choice to the best-master algorithm.
     pub grandmaster: Option<ClockIdentity>,
+    /// The largest class of a grandmaster that may be followed. 255 is that of clocks that are never masters.
+    pub clock_class_max: ClockClass,
+    /// The most boundary clocks between a grandmaster that may be followed and us; at most 254 (9.3.2.5).
+    pub steps_removed_max: u16,
+    /// No master's time is earlier than this, nor later by [`ERA`] or more.
+    pub earliest: Moment<Tai>,
     /// Announce intervals without a message after which a master is gone (announceReceiptTimeout, 7.7.3.1); 2 to 255.
     pub announce_timeout: u32,
     /// The Announce interval to ask for, and to assume where messages do not say it; log2 of seconds, -7 to 6.
@@ -68,6 +78,9 @@ pub struct FollowerConfig {
 /// How far the nominal period may be off, as one part of this many: 1/4000 is 250 ppm.
 pub const PERIOD_TOLERANCE: i128 = 4000;
 
+/// How far a master's time may be from the earliest one: as long as an era of NTP, 136 years.
+pub const ERA: Span = Span::from_secs(1 << 32);
+
 impl FollowerConfig {
     /// The defaults of the standard's own profile (annex I), for a counter of this period.
     pub const fn of(period: Period) -> Self {
@@ -77,6 +90,9 @@ impl FollowerConfig {
             mechanism: DelayMechanism::EndToEnd,
             arbitrary: ArbitraryTimescale::Refuse,
             grandmaster: None,
+            clock_class_max: ClockClass(254),
+            steps_removed_max: 254,
+            earliest: Moment::from_origin(Span::ZERO),
             announce_timeout: 3,
             log_announce_interval: 1,
             log_sync_interval: 0,
@@ -91,6 +107,7 @@ impl FollowerConfig {
 
     /// This configuration with every value clamped to its range.
     pub(crate) fn within_ranges(mut self) -> Self {
+        self.steps_removed_max = self.steps_removed_max.min(254);
         self.announce_timeout = self.announce_timeout.clamp(2, 255);
         for log in [&mut self.log_announce_interval, &mut self.log_sync_interval, &mut self.log_delay_interval] {
             *log = (*log).clamp(-7, 6);

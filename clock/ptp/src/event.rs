@@ -31,6 +31,17 @@ pub struct LinkDelay {
     pub received: Stamp,
     /// For how long the neighbour held it, by its own clock.
     pub turnaround: Span,
+    /// When our request reached the neighbour, by the master's time: where the neighbour is the master that is
+    /// followed, and says it.
+    pub arrived: Option<Moment<Tai>>,
+}
+
+impl LinkDelay {
+    /// What the request says of the master's time, as a Delay_Req does: it left us before it reached the master.
+    pub fn observation(&self) -> Option<PtpObservation> {
+        let theirs = self.arrived?;
+        Some(PtpObservation { direction: Direction::Outgoing, ours: self.sent, theirs })
+    }
 }
 
 /// Something that happened.
@@ -114,7 +125,9 @@ rejections! {
     AlternateMaster = "alternate-master",
     /// Of a grandmaster that is not the configured one.
     NotAccepted = "not-accepted",
-    /// Announced over 255 or more boundary clocks.
+    /// Of a grandmaster whose class is above the configured limit.
+    ClockClass = "clock-class",
+    /// Announced over more boundary clocks than the configured limit.
     StepsRemoved = "steps-removed",
     /// Announced over a way that has passed us already.
     PathLoop = "path-loop",
@@ -140,12 +153,19 @@ rejections! {
     StampsReversed = "stamps-reversed",
     /// A second neighbour answers on the link.
     SecondNeighbour = "second-neighbour",
+    /// The neighbour on the link is not the master that is followed, or does not say when our request reached it: how
+    /// long a Sync took is not proven by that.
+    NeighbourTime = "neighbour-time",
     /// A billion nanoseconds or more, or none where a time must be.
     Timestamp = "timestamp",
+    /// A time before this program was made, or more than a century after: that of a master that was never set.
+    ImplausibleTime = "implausible-time",
     /// A correction that is unknown, or larger than any switch can cause.
     Correction = "correction",
     /// The master held a request for longer than our counter says that the whole way took.
     NegativeDelay = "negative-delay",
+    /// A request that reached the master too long before the next Sync left it to make an exchange.
+    Hold = "hold",
     /// The master's timescale is not TAI, and the configuration does not say what else it is.
     ArbitraryTimescale = "arbitrary-timescale",
     /// Within two seconds of a leap second, on a scale whose labels do not identify a second.

@@ -11,8 +11,8 @@ use crate::syncs::SyncMatcher;
 use crate::tlv::{UnicastService, UnicastWord};
 use crate::transmit::{Outbox, TicketKind};
 use crate::{
-    Audience, DelayMechanism, Delivery, FollowerConfig, Master, PortIdentity, PtpBody, PtpEvent, PtpMessage,
-    PtpRejection, PtpStatistics, PtpTicket, PtpTimestamp, PtpTransmit,
+    Audience, DelayMechanism, Delivery, FollowerConfig, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent,
+    PtpMessage, PtpRejection, PtpStatistics, PtpTicket, PtpTimestamp, PtpTransmit,
 };
 use ffclock_units::{LeapTable, Moment, Mono, ServerQuality, Span, Stamp};
 
@@ -46,6 +46,11 @@ pub struct Follower {
     /// Whether TAI - UTC of the present master was compared with ours.
     is_offset_checked: bool,
     syncs: SyncMatcher,
+    /// The time between two Syncs, as the present master says or was asked.
+    sync_interval: Span,
+    /// Where the message at hand came from, and where the last Sync did.
+    sender: Option<NetworkAddress>,
+    master_address: Option<NetworkAddress>,
     requests: DelayRequests,
     link: Option<LinkRequests>,
     responder: LinkResponder<Stamp>,
@@ -61,7 +66,7 @@ impl Follower {
         let config = config.within_ranges();
         let delay_interval = interval_of(config.log_delay_interval);
         let is_peer = config.mechanism == DelayMechanism::PeerToPeer;
-        let is_unicast = config.delivery != Delivery::Multicast;
+        let is_unicast = matches!(config.delivery, Delivery::Unicast(_));
         let link = || LinkRequests::new((delay_interval, config.reply_timeout), config.correction_max, now);
         let negotiation = || {
             let logs = [config.log_announce_interval, config.log_sync_interval, config.log_delay_interval];
@@ -76,6 +81,9 @@ impl Follower {
             followed: None,
             is_offset_checked: false,
             syncs: SyncMatcher::new(config.reply_timeout),
+            sync_interval: interval_of(config.log_sync_interval),
+            sender: None,
+            master_address: None,
             requests: DelayRequests::new(delay_interval, config.reply_timeout),
             link: is_peer.then(link),
             responder: LinkResponder::new(),
@@ -154,6 +162,14 @@ impl Follower {
         }
     }
 
+    /// As [`handle_message`](Follower::handle_message), with the address that the datagram came from, which
+    /// [`Delivery::Hybrid`] needs.
+    pub fn handle_message_from(&mut self, bytes: &[u8], (received, from): (Stamp, NetworkAddress), now: Moment<Mono>) {
+        self.sender = Some(from);
+        self.handle_message(bytes, received, now);
+        self.sender = None;
+    }
+
     /// The next event, oldest first.
     pub fn poll_event(&mut self) -> Option<PtpEvent> {
         self.events.pop()
@@ -185,6 +201,11 @@ impl Follower {
     /// What the master that is followed claims, in the terms of our records.
     pub fn claim(&self) -> Option<ServerQuality> {
         self.followed.map(|master| master.server_quality(&self.config.claims))
+    }
+
+    /// The time between two Syncs, as the master says: at most 64 s. The one of the configuration where it says none.
+    pub fn sync_interval(&self) -> Span {
+        self.sync_interval
     }
 
     /// Counts of messages and events.
@@ -229,7 +250,9 @@ impl Follower {
     /// Nothing of the last master belongs to the next one.
     fn begin_with_master(&mut self, now: Moment<Mono>) {
         self.is_offset_checked = false;
+        self.master_address = None;
         self.syncs.clear();
+        self.sync_interval = interval_of(self.config.log_sync_interval);
         self.requests.restart(interval_of(self.config.log_delay_interval));
         let is_end_to_end = self.config.mechanism == DelayMechanism::EndToEnd;
         let Some(negotiation) = self.negotiation.as_mut() else { return };
@@ -262,7 +285,7 @@ impl Follower {
         };
         let (body, ticket, audience) = match mechanism {
             DelayMechanism::EndToEnd => {
-                (PtpBody::DelayReq(PtpTimestamp::ZERO), TicketKind::DelayReq(sequence), self.everyone())
+                (PtpBody::DelayReq(PtpTimestamp::ZERO), TicketKind::DelayReq(sequence), self.asked())
             }
             DelayMechanism::PeerToPeer => {
                 (PtpBody::PdelayReq(PtpTimestamp::ZERO), TicketKind::LinkRequest(sequence), Audience::Neighbour)
@@ -272,10 +295,11 @@ impl Follower {
         self.outbox.push(PtpTransmit::event(&message, audience, ticket));
     }
 
-    /// All clocks, or the one master.
-    fn everyone(&self) -> Audience {
+    /// Whom a Delay_Req is for: all clocks, or the one master. Until its address is known, all.
+    fn asked(&self) -> Audience {
         match self.config.delivery {
             Delivery::Multicast => Audience::Everyone,
+            Delivery::Hybrid => self.master_address.map_or(Audience::Everyone, Audience::One),
             Delivery::Unicast(address) => Audience::One(address),
         }
     }

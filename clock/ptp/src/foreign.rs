@@ -15,6 +15,8 @@ struct ForeignMaster {
     interval: Span,
     last: Moment<Mono>,
     is_qualified: bool,
+    /// Not followed until it announces after this.
+    passed_over: Option<Moment<Mono>>,
 }
 
 /// The table. A flood of senders pushes out those that were heard once, longest ago; a master that has qualified is
@@ -45,10 +47,14 @@ impl ForeignMasters {
         followed: Option<PortIdentity>,
     ) -> Result<(), PtpRejection> {
         let Some(known) = self.table.iter_mut().find(|known| known.master.port == master.port) else {
-            return self.admit(ForeignMaster { master, interval, last: now, is_qualified: false }, followed);
+            return self.admit(
+                ForeignMaster { master, interval, last: now, is_qualified: false, passed_over: None },
+                followed,
+            );
         };
         let window = times(interval.max(known.interval), WINDOW_INTERVALS);
         known.is_qualified |= now - known.last <= window;
+        known.passed_over = known.passed_over.filter(|until| now < *until);
         (known.master, known.interval, known.last) = (master, interval, now);
         Ok(())
     }
@@ -74,6 +80,19 @@ impl ForeignMasters {
         }
     }
 
+    /// Forgets what was heard of this port. Whether anything was.
+    pub(crate) fn forget(&mut self, port: PortIdentity) -> bool {
+        let before = self.table.len();
+        self.table.retain(|known| known.master.port != port);
+        self.table.len() < before
+    }
+
+    /// Does not follow this port until `until`.
+    pub(crate) fn pass_over(&mut self, port: PortIdentity, until: Moment<Mono>) {
+        let known = self.table.iter_mut().find(|known| known.master.port == port);
+        known.into_iter().for_each(|known| known.passed_over = Some(until));
+    }
+
     /// Forgets the masters that have been silent for too long. Whether `followed` is one of them.
     pub(crate) fn expire(&mut self, now: Moment<Mono>, followed: Option<PortIdentity>) -> bool {
         let timeout = self.timeout;
@@ -88,10 +107,10 @@ impl ForeignMasters {
         self.table.iter().map(|known| known.end(self.timeout)).min()
     }
 
-    /// The best of those that have qualified.
+    /// The best of those that have qualified and are not passed over.
     pub(crate) fn best(&self) -> Option<Master> {
-        let qualified = self.table.iter().filter(|known| known.is_qualified).map(|known| known.master);
-        qualified.min_by(better)
+        let eligible = self.table.iter().filter(|known| known.is_qualified && known.passed_over.is_none());
+        eligible.map(|known| known.master).min_by(better)
     }
 }
 

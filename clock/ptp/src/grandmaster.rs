@@ -12,11 +12,11 @@ use crate::message::LOG_INTERVAL_NONE;
 use crate::tlv::UnicastService;
 use crate::transmit::{Outbox, TicketKind};
 use crate::{
-    Announcement, Audience, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent, PtpFlags, PtpMessage,
+    Announcement, Audience, Correction, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent, PtpFlags, PtpMessage,
     PtpStatistics, PtpTicket, PtpTimestamp, PtpTransmit,
 };
 use clients::{Clients, following};
-use ffclock_units::{Moment, Mono, Tai};
+use ffclock_units::{Moment, Mono, Span, Tai};
 
 pub use claim::{GrandmasterClaim, GrandmasterLimits};
 
@@ -130,13 +130,37 @@ impl Grandmaster {
         }
     }
 
-    /// What the clock claims from now on.
+    /// What the clock claims from now on. A clock that loses its time says so in a last Announce, of class 248 and
+    /// unknown accuracy, so that followers need not wait for its silence to choose another master; then it is silent.
     pub fn set_claim(&mut self, claim: GrandmasterClaim) {
+        let was_serving = self.is_serving();
         self.claim = claim;
         if !claim.is_known() {
+            if was_serving {
+                self.take_leave();
+            }
             self.clients.clear();
         }
         self.elect();
+    }
+
+    /// Priority 1 and priority 2 from now on.
+    pub fn set_priorities(&mut self, priorities: (u8, u8)) {
+        self.config.priorities = priorities;
+        self.elect();
+    }
+
+    /// The last Announce, to all who are served. Where more clients are than fit into the outbox, the others wait for
+    /// their timeout.
+    fn take_leave(&mut self) {
+        if self.config.group == GroupService::Multicast {
+            let sequence = self.announce.sequence;
+            self.announce.sequence = sequence.wrapping_add(1);
+            self.send_announce((sequence, self.config.log_announce_interval), Audience::Everyone);
+        }
+        while let Some(grant) = self.clients.take_announced().filter(|_| !self.outbox.is_full()) {
+            self.send_announce((grant.sequence, grant.log_interval), Audience::One(grant.client.address));
+        }
     }
 
     /// Time has passed: sends what is due. Where more is due than fits into the outbox, it stays due, and another call
@@ -186,12 +210,23 @@ impl Grandmaster {
                 self.outbox.push(PtpTransmit::general(&message, audience));
             }
             TicketKind::LinkResponse(number) => {
-                if let Some(message) = self.responder.follow_up(number, |arrived| left - arrived, self.own) {
+                if let Some(message) = self.link_follow_up(number, left) {
                     self.outbox.push(PtpTransmit::general(&message, Audience::Neighbour));
                 }
             }
             TicketKind::DelayReq(_) | TicketKind::LinkRequest(_) => {}
         }
+    }
+
+    /// The Pdelay_Resp_Follow_Up to the response that left at this time. Both state their times (11.4.2), so that a
+    /// neighbour that follows learns as much as from Delay_Resp.
+    fn link_follow_up(&mut self, number: u32, left: Moment<Tai>) -> Option<PtpMessage> {
+        let plain = self.responder.follow_up(number, |_| Span::ZERO, self.own)?;
+        let PtpBody::PdelayRespFollowUp(_, requester) = plain.body else { return None };
+        let (time, rest) = PtpTimestamp::of(left)?;
+        let spans = plain.correction.as_span().zip(rest.as_span());
+        let correction = spans.map_or(Correction::UNKNOWN, |(before, rest)| Correction::of(before + rest));
+        Some(PtpMessage { body: PtpBody::PdelayRespFollowUp(time, requester), correction, ..plain })
     }
 
     /// A datagram arrived at this time from this address.
@@ -220,6 +255,16 @@ impl Grandmaster {
     /// Whether it states its time: it has one, and no better master speaks.
     pub fn is_serving(&self) -> bool {
         self.claim.is_known() && self.yielded_to.is_none()
+    }
+
+    /// The better master to which it gives way.
+    pub fn yielded_to(&self) -> Option<Master> {
+        self.yielded_to
+    }
+
+    /// What it claims.
+    pub fn claim(&self) -> &GrandmasterClaim {
+        &self.claim
     }
 
     /// Unicast grants in force.

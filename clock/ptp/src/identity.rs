@@ -17,6 +17,16 @@ impl ClockIdentity {
         ClockIdentity([a, b, c, 0xff, 0xfe, d, e, f])
     }
 
+    /// From 16 hexadecimal digits in any grouping by dots, hyphens or colons.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (mut value, mut count) = (0_u64, 0);
+        for character in text.chars().filter(|c| !matches!(c, '.' | '-' | ':')) {
+            count += 1;
+            value = value.checked_mul(16)? | u64::from(character.to_digit(16)?);
+        }
+        (count == 16).then_some(ClockIdentity(value.to_be_bytes()))
+    }
+
     /// As the octets of a message.
     pub const fn octets(self) -> [u8; 8] {
         self.0
@@ -90,6 +100,13 @@ mod tests {
         let port = PortIdentity { clock, port: 1 };
         assert_eq!(port.to_string(), "b268b8.fffe.d92b00-1");
         assert_eq!(PortIdentity::from_octets(port.octets()), port);
+        assert_eq!(
+            [ClockIdentity::parse("b268b8.fffe.d92b00"), ClockIdentity::parse("B2-68-B8-FF-FE-D9-2B-00")],
+            [Some(clock); 2]
+        );
+        for text in ["", "+268b8fffed92b00", "b268b8.fffe.d92b", "b268b8.fffe.d92b00a", "none"] {
+            assert_eq!(ClockIdentity::parse(text), None, "{text}");
+        }
         assert_eq!(clock.folded(), 0xb268_b8ff ^ 0xfed9_2b00);
     }
 }

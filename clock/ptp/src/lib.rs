@@ -45,7 +45,7 @@ mod tlv;
 mod transmit;
 
 pub use announcement::{Announcement, ClaimRules, Master, TimeSource};
-pub use config::{ArbitraryTimescale, DelayMechanism, Delivery, FollowerConfig, PERIOD_TOLERANCE};
+pub use config::{ArbitraryTimescale, DelayMechanism, Delivery, ERA, FollowerConfig, PERIOD_TOLERANCE};
 pub use event::{LinkDelay, PtpEvent, PtpObservation, PtpRejection, PtpStatistics};
 pub use follower::Follower;
 pub use grandmaster::{Grandmaster, GrandmasterClaim, GrandmasterConfig, GrandmasterLimits, GroupService};

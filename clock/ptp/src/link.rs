@@ -2,8 +2,22 @@
 
 use crate::recent::Recent;
 use crate::requests::Due;
-use crate::{Correction, LinkDelay, PortIdentity, PtpBody, PtpFlags, PtpMessage, PtpRejection, PtpTimestamp};
+use crate::{Correction, PortIdentity, PtpBody, PtpFlags, PtpMessage, PtpRejection, PtpTimestamp};
 use ffclock_units::{Bound, Moment, Mono, Span, Stamp};
+
+/// A request and all that answers it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasuredLink {
+    pub(crate) neighbour: PortIdentity,
+    pub(crate) sent: Stamp,
+    pub(crate) received: Stamp,
+    /// For how long the neighbour held the request.
+    pub(crate) turnaround: Span,
+    /// When it says that the request arrived, rounded down to the nanosecond; zero where it does not say.
+    pub(crate) arrived: PtpTimestamp,
+    /// What the response says is to be added to that, or what switches added to the response.
+    pub(crate) correction: Span,
+}
 
 /// What the response and its Follow_Up say.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +90,7 @@ impl LinkRequests {
     }
 
     /// The request of this number left.
-    pub(crate) fn note_sent(&mut self, sequence: u16, sent: Stamp) -> Result<Option<LinkDelay>, PtpRejection> {
+    pub(crate) fn note_sent(&mut self, sequence: u16, sent: Stamp) -> Result<Option<MeasuredLink>, PtpRejection> {
         let Some(open) = self.open.as_mut().filter(|open| open.sequence == sequence) else { return Ok(None) };
         open.sent = Some(sent);
         self.complete()
@@ -90,7 +104,7 @@ impl LinkRequests {
         &mut self,
         (message, arrived): (&PtpMessage, PtpTimestamp),
         received: Stamp,
-    ) -> Result<Option<LinkDelay>, PtpRejection> {
+    ) -> Result<Option<MeasuredLink>, PtpRejection> {
         let is_complete = !message.flags.has(PtpFlags::TWO_STEP);
         let (neighbour, correction) = (message.source, message.correction);
         let open = self.find(message)?;
@@ -110,7 +124,7 @@ impl LinkRequests {
         &mut self,
         message: &PtpMessage,
         left: PtpTimestamp,
-    ) -> Result<Option<LinkDelay>, PtpRejection> {
+    ) -> Result<Option<MeasuredLink>, PtpRejection> {
         let open = self.find(message)?;
         if open.response.is_some_and(|response| response.neighbour != message.source) {
             return Err(PtpRejection::SecondNeighbour);
@@ -129,7 +143,7 @@ impl LinkRequests {
 
     /// The link delay, once all of it is there. In one step the correction is the turnaround; in two steps it is the
     /// difference of the two times and both corrections (11.4.2).
-    fn complete(&mut self) -> Result<Option<LinkDelay>, PtpRejection> {
+    fn complete(&mut self) -> Result<Option<MeasuredLink>, PtpRejection> {
         let Some(OpenLink { sent: Some(sent), response: Some(response), left, .. }) = self.open else {
             return Ok(None);
         };
@@ -144,12 +158,13 @@ impl LinkRequests {
             let span = correction.as_span().filter(|span| Bound::of(*span) <= self.correction_max);
             span.ok_or(PtpRejection::Correction)
         };
-        let turnaround = held + limit(response.correction)? + limit(more)?;
+        let correction = limit(response.correction)?;
+        let turnaround = held + correction + limit(more)?;
         if turnaround.is_negative() {
             return Err(PtpRejection::Correction);
         }
-        let Response { neighbour, received, .. } = response;
-        Ok(Some(LinkDelay { neighbour, sent, received, turnaround }))
+        let Response { neighbour, received, arrived, .. } = response;
+        Ok(Some(MeasuredLink { neighbour, sent, received, turnaround, arrived, correction }))
     }
 }
 
@@ -167,8 +182,9 @@ struct OpenResponse<T> {
     received: T,
 }
 
-/// Our answers to a neighbour. They state no times, only for how long we held the request (11.4.2, two steps), so a
-/// clock whose time is not known can answer. `T` is a reading of the clock that measures that.
+/// Our answers to a neighbour. As they are here they state no times, only for how long we held the request (11.4.2, two
+/// steps), so a clock whose time is not known can answer; a grandmaster adds its times. `T` is a reading of the clock
+/// that measures that.
 #[derive(Debug)]
 pub(crate) struct LinkResponder<T> {
     open: [Option<OpenResponse<T>>; 4],

@@ -11,8 +11,9 @@
 use crate::{PERIOD_TOLERANCE, PtpObservation, PtpRejection};
 use ffclock_units::{Bound, Direction, Exchange, Moment, Period, ServerQuality, Span, Stamp, Tai};
 
-/// A request that arrived so long before a Sync left is no part of an exchange: estimators refuse long round trips.
-const LONGEST_HOLD: Span = Span::from_secs(8);
+/// A request that arrived so long before a Sync left is no part of an exchange: estimators refuse round trips of more
+/// than 16 s.
+const LONGEST_HOLD: Span = Span::from_secs(15);
 
 /// Pairs the observations of one master. Each is used once, and the exchanges are in order.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ impl ExchangePairing {
     /// Takes an observation of the master that claims `server` of itself, and gives the exchange that it completes.
     ///
     /// # Errors
-    /// The claim is too large, or the two halves contradict each other.
+    /// The request was held for too long, the claim is too large, or the two halves contradict each other.
     pub fn observe(
         &mut self,
         observation: PtpObservation,
@@ -60,7 +61,7 @@ impl ExchangePairing {
         }
         self.request = None;
         if theirs - server_in > LONGEST_HOLD {
-            return Ok(None);
+            return Err(PtpRejection::Hold);
         }
         if before.identity != server.identity {
             // Behind one port, another grandmaster.
@@ -164,6 +165,15 @@ mod tests {
         pairing.observe(request(600, 610), server).unwrap();
         pairing.restart();
         assert_eq!(pairing.observe(sync(700, 690), server), Ok(None), "the request was to another master");
+    }
+
+    #[test]
+    fn a_request_that_was_held_for_too_long_is_counted() {
+        let (mut pairing, server) = (pairing(), ServerQuality::default());
+        pairing.observe(request(200, 210), server).unwrap();
+        assert!(pairing.observe(sync(14_999_300, 14_999_290), server).unwrap().is_some());
+        pairing.observe(request(20_000_000, 20_000_010), server).unwrap();
+        assert_eq!(pairing.observe(sync(35_001_000, 35_000_990), server), Err(PtpRejection::Hold));
     }
 
     proptest! {

@@ -56,8 +56,8 @@ fn period() -> Period {
 /// When each request is sent, by the time of the Sync before it and a number in (0, 1).
 type RequestTime = fn(f64, f64) -> f64;
 
-/// The exchanges of two hours: a Sync each second, a request before each.
-fn paired(when: RequestTime) -> Vec<Exchange> {
+/// The exchanges of two hours: a Sync in each `interval` seconds, a request before each.
+fn paired(interval: f64, when: RequestTime) -> Vec<Exchange> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut pairing = ExchangePairing::new(period(), Bound::of(Span::from_secs(1)));
     let server = ServerQuality { root_distance: Bound::of(Span::from_nanos(100)), ..ServerQuality::default() };
@@ -65,7 +65,7 @@ fn paired(when: RequestTime) -> Vec<Exchange> {
     let mut sync = 1.0;
     while sync < 2.0 * HOURS {
         let asked = when(sync, random.uniform());
-        sync += 1.0 + 0.002 * (random.uniform() - 0.5);
+        sync += interval + 0.002 * (random.uniform() - 0.5);
         let arrived = truth(asked + random.way());
         let request = PtpObservation { direction: Direction::Outgoing, ours: stamp(asked), theirs: arrived };
         let received = stamp(sync + random.way());
@@ -127,8 +127,8 @@ fn learned() -> Learned {
 
 /// Asked at any time before the next Sync, and 1 ms before it.
 fn both_ways_of_asking<E: Estimator>(name: &str, estimator: impl Fn() -> E) -> [f64; 2] {
-    let at_random = paired(|sync, part| sync + 0.9 * part);
-    let soon = paired(|sync, _| sync + 0.998);
+    let at_random = paired(1.0, |sync, part| sync + 0.9 * part);
+    let soon = paired(1.0, |sync, _| sync + 0.998);
     [(at_random, "at random"), (soon, "1 ms before")]
         .map(|(exchanges, when)| interquartile_range(&format!("{name}, asked {when}"), estimator(), &exchanges))
 }
@@ -138,6 +138,19 @@ fn both_ways_of_asking<E: Estimator>(name: &str, estimator: impl Fn() -> E) -> [
 fn the_learned_estimator_takes_long_holds() {
     let [at_random, soon] = both_ways_of_asking("learned", learned);
     assert!(at_random < 65e-9 && at_random < 1.2 * soon, "{at_random:e} {soon:e}");
+}
+
+/// With slow Syncs, requests are held for up to 15 s: no estimator refuses them.
+#[test]
+fn the_longest_hold_is_refused_by_no_estimator() {
+    let exchanges = paired(16.0, |sync, part| sync + 1.01 + 14.9 * part);
+    assert_eq!(exchanges.len(), 450, "one for each Sync");
+    let classic = Classic::new(ClassicConfig::default(), period(), None);
+    let [of_learned, of_classic] = [
+        interquartile_range("learned, a Sync each 16 s", learned(), &exchanges),
+        interquartile_range("classic, a Sync each 16 s", classic, &exchanges),
+    ];
+    assert!(of_learned < 0.5e-6 && of_classic < 12e-6, "{of_learned:e} {of_classic:e}");
 }
 
 /// The classic one works with round trips, from which a hold is taken off by the master's clock while the round trip

@@ -4,117 +4,38 @@
 //! Each test runs itself again on a host of its own, a network namespace that ends with it. Where none may be made, or
 //! ptp4l is not unpacked (tools/setup peers), it prints `SKIP: reason`.
 
+mod hosts;
+
 use ffclock_ptp::*;
 use ffclock_units::{
     Bound, Counter, Exchange, LeapTable, Moment, Mono, Period, Server, Span, Stamp, StampLocation, StandardUncertainty,
     Status, Tai, TaiReading, Ticks,
 };
+use hosts::{OURS, Other, Process, THEIRS, ip, is_on_a_host};
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const OURS: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
-const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 2);
 const EVERYONE: Ipv4Addr = Ipv4Addr::new(224, 0, 1, 129);
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 107);
-/// Set for a process that runs on a host of its own.
-const ON_HOST: &str = "FFCLOCK_PTP_HOST";
 const PATIENCE: Duration = Duration::from_secs(40);
 /// More than a busy machine delays a message.
 const SLOWEST: Span = Span::from_millis(500);
 
-fn peer() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/peers/ptp4l")
+/// ptp4l on the other host, with these options and this configuration.
+struct Ptp4l {
+    process: Process,
+    _other: Other,
 }
 
-fn succeeds(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> bool {
-    let mut command = Command::new(program);
-    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
-/// Whether the test goes on: on a host of its own. Outside of one it is run again inside, and must succeed there.
-fn is_on_a_host(test: &str) -> bool {
-    if std::env::var_os(ON_HOST).is_some() {
-        return true;
-    }
-    if !succeeds(peer(), &["--version"]) {
-        println!("SKIP: ptp4l does not start here (tools/setup peers says why)");
-        return false;
-    }
-    if !succeeds("unshare", &["--net", "ip", "link", "add", "ours0", "type", "veth", "peer", "name", "ours1"]) {
-        println!("SKIP: no network namespace may be made here, so {test} was left out");
-        return false;
-    }
-    let mut again = Command::new("setpriv");
-    again.args(["--pdeathsig", "KILL", "unshare", "--net", "--"]);
-    again.arg(std::env::current_exe().expect("a path")).args(["--exact", test, "--nocapture"]).env(ON_HOST, "1");
-    let ended = again.output().expect("setpriv");
-    let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
-    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
-    false
-}
-
-/// Ended when dropped.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The other host, with ptp4l on it.
-struct Other {
-    ptp4l: Process,
-    _holder: Process,
-    scratch: PathBuf,
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.scratch);
-    }
-}
-
-fn ip(arguments: &str) {
-    let words: Vec<_> = arguments.split(' ').collect();
-    assert!(succeeds("ip", &words), "ip {arguments}");
-}
-
-impl Other {
-    /// Joins this process's namespace and a new one, in which ptp4l runs with these options and this configuration.
-    fn join(options: &str, configuration: &str) -> Other {
-        let mut holding = Command::new("setpriv");
-        holding.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "1000"]).stdin(Stdio::null());
-        let holder = Process(holding.spawn().expect("setpriv"));
-        let its = format!("/proc/{}/ns/net", holder.0.id());
-        let own = std::fs::read_link("/proc/self/ns/net").expect("/proc");
-        while std::fs::read_link(&its).is_ok_and(|network| network == own) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let inside = holder.0.id().to_string();
-        ip(&format!("link add ours0 type veth peer name theirs0 netns {inside}"));
-        ip(&format!("address add {OURS}/24 dev ours0"));
-        ip("link set ours0 up");
+impl Ptp4l {
+    fn join(options: &str, configuration: &str) -> Ptp4l {
+        let other = Other::join();
         ip("route add 224.0.0.0/4 dev ours0");
-        let there = format!("ip address add {THEIRS}/24 dev theirs0 && ip link set theirs0 up && ip link set lo up");
-        assert!(succeeds("nsenter", &["--net", "--target", &inside, "--", "sh", "-c", &there]), "{there}");
-        let scratch = std::env::temp_dir().join(format!("ffclock-ptp-{}", std::process::id()));
-        std::fs::create_dir_all(&scratch).expect("a directory");
-        let file = scratch.join("ptp4l.conf");
-        std::fs::write(&file, format!("[global]\n{configuration}")).expect("a file");
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "nsenter", "--net", "--target", &inside, "--"]).arg(peer());
-        command.args(["-S", "-4", "-m", "-i", "theirs0", "--free_running", "1", "--uds_address"]);
-        command.arg(scratch.join("uds")).arg("-f").arg(file).args(options.split_whitespace());
-        command.args("--logSyncInterval -2 --logAnnounceInterval -1 --logMinDelayReqInterval -2".split(' '));
-        command.args("--logMinPdelayReqInterval -2 --summary_interval -2".split(' '));
-        let ptp4l = Process(command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().expect("setpriv"));
-        Other { ptp4l, _holder: holder, scratch }
+        let options = format!("-4 {options} --logMinPdelayReqInterval -2 --summary_interval -2");
+        let process = Process::start(other.ptp4l(&options, configuration), Stdio::piped());
+        Ptp4l { process, _other: other }
     }
 }
 
@@ -131,7 +52,7 @@ impl Wire {
         let bound = |port| {
             let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).expect("a port of our own host");
             for group in [EVERYONE, NEIGHBOUR] {
-                socket.join_multicast_v4(&group, &OURS).expect("a group");
+                socket.join_multicast_v4(&group, &ipv4(OURS)).expect("a group");
             }
             socket.set_multicast_loop_v4(false).expect("an option");
             socket.set_nonblocking(true).expect("an option");
@@ -172,7 +93,7 @@ impl Wire {
         let to = match transmit.audience {
             Audience::Everyone => EVERYONE,
             Audience::Neighbour => NEIGHBOUR,
-            Audience::One(_) => THEIRS,
+            Audience::One(_) => ipv4(THEIRS),
         };
         socket.send_to(transmit.octets.as_slice(), (to, port)).expect("the devices are up");
     }
@@ -185,6 +106,10 @@ impl Wire {
         }
         arrived
     }
+}
+
+fn ipv4(text: &str) -> Ipv4Addr {
+    text.parse().expect("an address")
 }
 
 fn address(ip: IpAddr) -> NetworkAddress {
@@ -263,10 +188,10 @@ fn check_causality(wire: &Wire, exchanges: &[Exchange]) {
 
 #[test]
 fn ptp4l_is_followed_by_multicast() {
-    if !is_on_a_host("ptp4l_is_followed_by_multicast") {
+    if !is_on_a_host("ptp4l_is_followed_by_multicast", "ptp4l") {
         return;
     }
-    let _other = Other::join("", "");
+    let _ptp4l = Ptp4l::join("", "");
     let wire = Wire::open();
     let seen = follow(&wire, config(), |seen| seen.exchanges.len() >= 5);
     assert!(seen.observations > seen.exchanges.len());
@@ -275,21 +200,21 @@ fn ptp4l_is_followed_by_multicast() {
 
 #[test]
 fn ptp4l_is_followed_by_unicast() {
-    if !is_on_a_host("ptp4l_is_followed_by_unicast") {
+    if !is_on_a_host("ptp4l_is_followed_by_unicast", "ptp4l") {
         return;
     }
-    let _other = Other::join("--unicast_listen 1 --inhibit_multicast_service 1", "");
+    let _ptp4l = Ptp4l::join("--unicast_listen 1 --inhibit_multicast_service 1", "");
     let wire = Wire::open();
-    let config = FollowerConfig { delivery: Delivery::Unicast(address(THEIRS.into())), ..config() };
+    let config = FollowerConfig { delivery: Delivery::Unicast(address(ipv4(THEIRS).into())), ..config() };
     check_causality(&wire, &follow(&wire, config, |seen| seen.exchanges.len() >= 5).exchanges);
 }
 
 #[test]
 fn a_link_to_ptp4l_is_measured() {
-    if !is_on_a_host("a_link_to_ptp4l_is_measured") {
+    if !is_on_a_host("a_link_to_ptp4l_is_measured", "ptp4l") {
         return;
     }
-    let _other = Other::join("-P", "");
+    let _ptp4l = Ptp4l::join("-P", "");
     let wire = Wire::open();
     let config = FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() };
     let seen = follow(&wire, config, |seen| seen.links.len() >= 5 && seen.observations >= 5);
@@ -300,9 +225,9 @@ fn a_link_to_ptp4l_is_measured() {
 }
 
 /// Serves the time of the system clock until ptp4l says what it thinks of it; its offset from its master [ns].
-fn serve(other: &mut Other, config: GrandmasterConfig) -> i64 {
+fn serve(ptp4l: &mut Ptp4l, config: GrandmasterConfig) -> i64 {
     let wire = Wire::open();
-    let said = other.ptp4l.0.stdout.take().expect("a pipe");
+    let said = ptp4l.process.0.stdout.take().expect("a pipe");
     let (heard, offsets) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(said).lines().map_while(Result::ok) {
@@ -325,7 +250,11 @@ fn serve(other: &mut Other, config: GrandmasterConfig) -> i64 {
         let uncertainty = StandardUncertainty::of(Span::from_micros(10));
         let (bound, status) = (Bound::of(Span::from_micros(50)), Status::Synchronised);
         let reading = TaiReading { time: wire.tai(wire.elapsed()), uncertainty, noise: uncertainty, bound, status };
-        let claim = GrandmasterClaim::of(&reading, &GrandmasterLimits::default(), &LeapTable::built_in());
+        let claim = GrandmasterClaim::of(
+            &reading,
+            &GrandmasterLimits::default(),
+            LeapTable::built_in().step_around(reading.time),
+        );
         grandmaster.set_claim(claim);
         if let Some((length, from)) = wire.receive(&mut bytes) {
             let arrived = (wire.tai(wire.elapsed()), address(from.ip()));
@@ -357,26 +286,26 @@ fn check_offset(nanoseconds: i64) {
 
 #[test]
 fn ptp4l_follows_our_grandmaster_by_multicast() {
-    if !is_on_a_host("ptp4l_follows_our_grandmaster_by_multicast") {
+    if !is_on_a_host("ptp4l_follows_our_grandmaster_by_multicast", "ptp4l") {
         return;
     }
-    check_offset(serve(&mut Other::join("-s", ""), served(GroupService::Multicast)));
+    check_offset(serve(&mut Ptp4l::join("-s", ""), served(GroupService::Multicast)));
 }
 
 #[test]
 fn ptp4l_follows_our_grandmaster_over_a_measured_link() {
-    if !is_on_a_host("ptp4l_follows_our_grandmaster_over_a_measured_link") {
+    if !is_on_a_host("ptp4l_follows_our_grandmaster_over_a_measured_link", "ptp4l") {
         return;
     }
-    check_offset(serve(&mut Other::join("-s -P", ""), served(GroupService::Multicast)));
+    check_offset(serve(&mut Ptp4l::join("-s -P", ""), served(GroupService::Multicast)));
 }
 
 #[test]
 fn ptp4l_follows_our_grandmaster_by_unicast() {
-    if !is_on_a_host("ptp4l_follows_our_grandmaster_by_unicast") {
+    if !is_on_a_host("ptp4l_follows_our_grandmaster_by_unicast", "ptp4l") {
         return;
     }
     let table = "inhibit_multicast_service 1\n[unicast_master_table]\ntable_id 1\nlogQueryInterval -1\n";
     let table = format!("{table}UDPv4 {OURS}\n[theirs0]\nunicast_master_table 1\n");
-    check_offset(serve(&mut Other::join("-s", &table), served(GroupService::UnicastOnly)));
+    check_offset(serve(&mut Ptp4l::join("-s", &table), served(GroupService::UnicastOnly)));
 }

@@ -2,8 +2,9 @@
 
 use crate::nts::NtsConfig;
 use crate::options::{Addresses, LISTS, ServeConfig};
-use ffclock_service::{ConfigError, ConfigText, DeValue, Described};
-use ffclock_units::{OptionDoc, Span};
+use crate::ptp::PtpConfig;
+use ffclock_service::{ConfigError, ConfigText, DeTable, DeValue, Described};
+use ffclock_units::{OptionDoc, OptionError, Span};
 use std::net::SocketAddr;
 
 const DESCRIBED: Described = Described {
@@ -17,6 +18,7 @@ const DESCRIBED: Described = Described {
 pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     ServeConfig::describe(&mut |doc| visit("", doc));
     NtsConfig::describe(&mut |doc| visit("nts", doc));
+    PtpConfig::describe(&mut |doc| visit("ptp", doc));
 }
 
 /// The whole configuration.
@@ -26,6 +28,8 @@ pub struct ServeSettings {
     pub serve: ServeConfig,
     /// The table `[nts]`.
     pub nts: NtsConfig,
+    /// The table `[ptp]`.
+    pub ptp: PtpConfig,
 }
 
 /// Reads a configuration. Addresses that the command line names take the place of those in the text.
@@ -39,7 +43,7 @@ pub fn parse(text: &str, listen: &[SocketAddr]) -> Result<ServeSettings, ConfigE
 }
 
 fn read(file: &mut ConfigText<'_>, listen: &[SocketAddr]) -> Option<ServeSettings> {
-    let ServeSettings { serve: mut config, mut nts } = ServeSettings::default();
+    let ServeSettings { serve: mut config, mut nts, mut ptp } = ServeSettings::default();
     let mut interval_at = 0;
     for (key, value) in &file.table()? {
         let (at, name) = (key.span().start, key.get_ref().as_ref());
@@ -47,16 +51,14 @@ fn read(file: &mut ConfigText<'_>, listen: &[SocketAddr]) -> Option<ServeSetting
             interval_at = at;
         }
         if let ("nts", DeValue::Table(entries)) = (name, value.get_ref()) {
-            for (key, value) in entries {
-                let (at, name) = (key.span().start, key.get_ref().as_ref());
-                if LISTS.contains(&name) {
-                    file.apply_list(at, name, value, &mut |name, text| nts.set(name, text));
-                } else {
-                    file.apply(at, name, value, &mut |name, text| nts.set(name, text));
-                }
-            }
+            read_table(file, entries, &mut |name, text| nts.set(name, text));
             if let Err(error) = nts.identity() {
                 file.problem(at, error.to_string());
+            }
+        } else if let ("ptp", DeValue::Table(entries)) = (name, value.get_ref()) {
+            read_table(file, entries, &mut |name, text| ptp.set(name, text));
+            if let Some(contradiction) = ptp.contradiction() {
+                file.problem(at, contradiction.to_owned());
             }
         } else if LISTS.contains(&name) {
             file.apply_list(at, name, value, &mut |name, text| config.set(name, text));
@@ -75,7 +77,22 @@ fn read(file: &mut ConfigText<'_>, listen: &[SocketAddr]) -> Option<ServeSetting
     if let Some(twice) = addresses.windows(2).find(|pair| pair[0] == pair[1] && pair[0].port() != 0) {
         file.problem(0, format!("listen: {} is named twice", twice[0]));
     }
-    Some(ServeSettings { serve: config, nts })
+    Some(ServeSettings { serve: config, nts, ptp })
+}
+
+/// Sets an option by its name and its text.
+type SetOption<'a> = dyn FnMut(&str, &str) -> Result<(), OptionError> + 'a;
+
+/// Reads the keys of a table.
+fn read_table(file: &mut ConfigText<'_>, entries: &DeTable<'_>, set: &mut SetOption<'_>) {
+    for (key, value) in entries {
+        let (at, name) = (key.span().start, key.get_ref().as_ref());
+        if LISTS.contains(&name) {
+            file.apply_list(at, name, value, set);
+        } else {
+            file.apply(at, name, value, set);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +141,17 @@ mod tests {
         let found: Vec<usize> = problems.iter().map(|problem| problem.line).collect();
         assert_eq!(found, [1, 3, 4, 5], "{problems:?}");
         assert!(problems[1].message.contains("is `rotation` meant?"), "{problems:?}");
+    }
+
+    #[test]
+    fn the_table_of_ptp_is_read_and_its_mistakes_have_their_lines() {
+        let text = "[ptp]\ninterfaces = [\"eth0\", \"eth1\"]\nsync_interval = \"125 ms\"\nlocked_max = \"1 ms\"\n";
+        let ptp = parse(text, &[]).unwrap().ptp;
+        assert_eq!((ptp.interfaces.as_slice().len(), ptp.sync_interval.0), (2, -3));
+        let wrong = "[ptp]\ninterfaces = [\"a/b\"]\nsync_interval = \"3 s\"\npriority_1 = 256\nmulticast = false\n";
+        let problems = parse(wrong, &[]).unwrap_err().problems;
+        let found: Vec<usize> = problems.iter().map(|problem| problem.line).collect();
+        assert_eq!(found, [1, 2, 3, 4], "{problems:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use crate::options::{ServedBound, Smear};
 use ffclock_client::Snapshot;
-use ffclock_units::{Bound, Counter, LeapStep, Moment, Server, Span, Status, Tai};
+use ffclock_units::{Bound, Counter, LeapStep, Moment, Server, Span, Status, Tai, Ticks};
 use ffclock_wire::{LeapIndicator, LogSeconds, NtpTimestamp, Packet, ReplyTemplate, Version};
 
 /// From here on a server is not synchronised (RFC 5905, figure 11).
@@ -62,6 +62,24 @@ impl Unserved {
     }
 }
 
+/// When a batch of requests came and their replies leave: readings of the counter of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyMoments {
+    /// When the first of the requests came.
+    pub earliest: Counter,
+    /// What the replies state as their time of leaving.
+    pub transmit: Counter,
+    /// They may leave sooner than that, but by no more than this.
+    pub foreseen: Ticks,
+}
+
+impl ReplyMoments {
+    /// A request that comes and is answered at one moment.
+    pub fn at(moment: Counter) -> Self {
+        ReplyMoments { earliest: moment, transmit: moment, foreseen: Ticks::ZERO }
+    }
+}
+
 /// The header that all replies of a batch share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServedFace {
@@ -85,10 +103,9 @@ pub struct ServedClaim {
 }
 
 impl ServedFace {
-    /// The face of replies to requests of which the first came at `earliest` and which are answered at `transmit`,
-    /// readings of the counter of `snapshot`.
-    pub fn of(snapshot: &Snapshot, [earliest, transmit]: [Counter; 2], options: &FaceOptions) -> Self {
-        match claim(snapshot, [earliest, transmit], options) {
+    /// The face of the replies of one batch.
+    pub fn of(snapshot: &Snapshot, moments: &ReplyMoments, options: &FaceOptions) -> Self {
+        match claim(snapshot, moments, options) {
             Ok((claim, packet)) => ServedFace { template: ReplyTemplate::new(&packet), standing: Ok(claim) },
             Err(reason) => ServedFace::unserved(reason, options),
         }
@@ -109,7 +126,7 @@ impl ServedFace {
 
 fn claim(
     snapshot: &Snapshot,
-    [earliest, transmit]: [Counter; 2],
+    &ReplyMoments { earliest, transmit, foreseen }: &ReplyMoments,
     options: &FaceOptions,
 ) -> Result<(ServedClaim, Packet), Unserved> {
     let estimate = snapshot.estimate().ok_or(Unserved::NoEstimate)?;
@@ -121,7 +138,7 @@ fn claim(
         ServedBound::Bound => snapshot.reading_at(counter).map_or(Bound::UNKNOWN, |reading| reading.bound),
         ServedBound::Strict => snapshot.strict_bound_at(counter),
     };
-    let bound = bound_at(transmit).max(bound_at(earliest));
+    let bound = bound_at(transmit).max(bound_at(earliest)) + Bound::of(estimate.period * foreseen);
     if bound > options.bound_max {
         return Err(Unserved::Bound);
     }

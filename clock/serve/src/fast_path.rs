@@ -9,7 +9,7 @@
 mod report;
 mod rules;
 
-use crate::face::{FaceOptions, ServedFace, timestamp};
+use crate::face::{FaceOptions, ReplyMoments, ServedFace, timestamp};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
 use crate::served_clock::ServedClock;
@@ -273,7 +273,7 @@ impl FastPathKeeper {
 
 /// What the sockets would answer to a plain request that came and left at this counter reading.
 fn reply_at(snapshot: &Snapshot, counter: Counter, options: &FaceOptions) -> Option<Packet> {
-    let face = ServedFace::of(snapshot, [counter, counter], options);
+    let face = ServedFace::of(snapshot, &ReplyMoments::at(counter), options);
     face.standing.ok()?;
     let packet = Packet::decode(face.template.header()).ok()?;
     Some(Packet { transmit: timestamp(snapshot, counter, options.smear)?, ..packet })

@@ -17,8 +17,9 @@ const MOST_STAMPED: usize = 16;
 /// Replies that are to be stamped, and when those before them left.
 pub struct Leaving {
     table: Departures,
-    /// The replies of the latest batch that the kernel stamps, in its order.
-    waiting: Vec<(IpAddr, NtpTimestamp)>,
+    /// The replies of the latest batch that the kernel stamps, in its order, each with what an interleaving client will
+    /// name it by.
+    waiting: Vec<Option<(IpAddr, NtpTimestamp)>>,
     /// The kernel's number of the first of them.
     first: u32,
 }
@@ -41,10 +42,10 @@ impl Leaving {
         self.waiting.len() < MOST_STAMPED
     }
 
-    /// The kernel was asked to stamp a reply to `ip` that states `receive`.
-    pub fn expect(&mut self, ip: IpAddr, receive: NtpTimestamp) {
+    /// The kernel was asked to stamp a reply; an interleaving client will name it by its address and receive time.
+    pub fn expect(&mut self, name: Option<(IpAddr, NtpTimestamp)>) {
         debug_assert!(self.has_room(), "the room was asked for");
-        self.waiting.push((ip, receive));
+        self.waiting.push(name);
     }
 
     /// Whether stamps are to come.
@@ -53,11 +54,12 @@ impl Leaving {
     }
 
     /// Takes over the stamps that have come; `time` makes the time of a reply of a stamp.
-    pub fn take_over(&mut self, socket: &ServedSocket, time: impl Fn(i64) -> Option<NtpTimestamp>) {
+    pub fn take_over(&mut self, socket: &ServedSocket, mut time: impl FnMut(i64) -> Option<NtpTimestamp>) {
         while let Some((number, stamped)) = socket.next_departure() {
             let place = number.wrapping_sub(self.first) as usize;
-            if let (Some((ip, receive)), Some(left)) = (self.waiting.get(place), stamped.and_then(&time)) {
-                self.table.remember(*ip, *receive, left);
+            let Some(name) = self.waiting.get(place) else { continue };
+            if let (Some(left), Some((ip, receive))) = (stamped.and_then(&mut time), *name) {
+                self.table.remember(ip, receive, left);
             }
         }
     }

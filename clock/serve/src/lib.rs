@@ -9,7 +9,8 @@
 //! and `ReplyTemplate`). Who is answered is decided by networks ([`access`]) and by a rate limit in memory of a fixed
 //! size ([`limit`]). With a certificate the server establishes keys for NTS ([`establishment`], on threads of their
 //! own) and answers protected requests beside the others ([`nts`]). Where the operator names a device, its driver
-//! answers plain requests before the sockets see them ([`fast_path`]). docs/serve.md is for operators.
+//! answers plain requests before the sockets see them ([`fast_path`]). On devices that are named it is a grandmaster of
+//! PTP, too ([`ptp`]). docs/serve.md is for operators.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -23,12 +24,14 @@ pub mod face;
 pub mod fast_path;
 pub mod following;
 pub mod interleaved;
+pub mod lateness;
 pub mod leaving;
 pub mod limit;
 pub mod nts;
 pub mod options;
 pub mod policy;
 mod protection;
+pub mod ptp;
 mod report;
 pub mod served_clock;
 mod server;

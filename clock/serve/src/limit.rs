@@ -5,9 +5,11 @@
 //! remember than one that was never seen, so its entry is the one to be replaced: a flood of forged addresses makes
 //! room for itself by forgetting those who do no harm, and these are answered as if they were new.
 
+use ffclock_sys::random_nonce;
 use ffclock_units::Span;
 use ffclock_xdp::RequestLimit;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::net::IpAddr;
 
 /// Entries that lie beside one another in memory and take one another's places.
@@ -104,6 +106,25 @@ impl RateTable {
         }
         entries[place] = name << TIME_BITS | (now.0 + after) & TIME_MASK;
         true
+    }
+}
+
+/// Chance, which no one needs to be unable to guess.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    /// # Errors
+    /// There are no random numbers to begin with.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Chance(random_nonce()? | 1))
+    }
+
+    /// True once in this number of times (xorshift64, Marsaglia 2003).
+    pub(crate) fn one_in(&mut self, number: u64) -> bool {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.is_multiple_of(number.max(1))
     }
 }
 

@@ -72,7 +72,7 @@ ffclock_units::options! {
 }
 
 /// Keys that hold lists.
-pub(crate) const LISTS: [&str; 3] = ["listen", "allow", "deny"];
+pub(crate) const LISTS: [&str; 4] = ["listen", "allow", "deny", "interfaces"];
 
 /// Which bound is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,11 +197,11 @@ impl Addresses {
 }
 
 /// The entries of a list: what commas separate.
-fn entries(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn entries(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|entry| !entry.is_empty())
 }
 
-fn joined<T: fmt::Display>(list: &[T]) -> String {
+pub(crate) fn joined<T: fmt::Display>(list: &[T]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 

@@ -5,6 +5,7 @@ use crate::access::{AccessList, bits_of};
 use crate::face::FaceOptions;
 use crate::limit::LimitOptions;
 use crate::options::WhenUnsynchronised;
+use crate::ptp::PtpPolicy;
 use ffclock_nts::CookieKeys;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +26,8 @@ pub struct Policy {
     pub kiss: bool,
     /// Whether clients may interleave. The driver leaves their requests to the sockets, which know when replies left.
     pub interleaved: bool,
+    /// What a grandmaster of PTP claims.
+    pub ptp: PtpPolicy,
     /// What to do while not synchronised.
     pub unsynchronised: WhenUnsynchronised,
     /// The servers that are followed, with the reference identifier of each: a request from one of them gets a reply

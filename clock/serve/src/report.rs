@@ -1,10 +1,12 @@
 //! The state of the server in the words of its status socket and of its metrics.
 
 use crate::face::ServedClaim;
+use ffclock_control::metrics::Family;
 use ffclock_control::metrics::serve as metrics;
-use ffclock_control::serve::{ClaimReport, ServeReport};
+use ffclock_control::serve::{ClaimReport, PtpPortReport, ServeReport};
 use ffclock_service::Exposition;
 use ffclock_wire::LeapIndicator;
+use std::collections::BTreeMap;
 
 /// What replies claim.
 pub(crate) fn claim_report(claim: ServedClaim) -> ClaimReport {
@@ -45,15 +47,40 @@ pub(crate) fn exposition(report: &ServeReport) -> String {
             text.labelled(&metrics::FAST_PACKETS, ("kind", kind), count);
         }
     }
+    if !report.ptp.is_empty() {
+        expose_ptp(&mut text, &report.ptp);
+    }
     text.value(&metrics::KERNEL_DROPPED, Some(report.kernel_dropped as f64));
     text.value(&metrics::UPTIME, Some(report.uptime_s));
     text.end()
 }
 
+/// The metrics of the ports of PTP.
+fn expose_ptp(text: &mut Exposition, ports: &[PtpPortReport]) {
+    let mut of_each = |family: &'static Family, value: &dyn Fn(&PtpPortReport) -> Option<f64>| {
+        text.describe(family);
+        for (port, value) in ports.iter().filter_map(|port| Some((port, value(port)?))) {
+            text.labelled(family, ("port", &port.port), &value);
+        }
+    };
+    of_each(&metrics::PTP_SERVING, &|port| Some(f64::from(port.state == "serving")));
+    of_each(&metrics::PTP_CLOCK_CLASS, &|port| Some(f64::from(port.clock_class)));
+    of_each(&metrics::PTP_CLOCK_ACCURACY, &|port| port.clock_accuracy_s);
+    of_each(&metrics::PTP_GRANTS, &|port| Some(port.grants as f64));
+    text.describe(&metrics::PTP_MESSAGES);
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (kind, count) in ports.iter().flat_map(|port| &port.counts) {
+        *sums.entry(kind).or_default() += count;
+    }
+    for (kind, count) in sums {
+        text.labelled(&metrics::PTP_MESSAGES, ("kind", kind), &count);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_control::serve::{FastPathReport, NtsReport};
+    use ffclock_control::serve::{FastPathReport, NtsReport, PtpPortReport};
 
     #[test]
     fn every_metric_is_served_in_order_and_stands_in_the_document() {
@@ -89,6 +116,15 @@ mod tests {
                 counts: [("replied".to_owned(), 8)].into(),
                 ..FastPathReport::default()
             }),
+            ptp: vec![PtpPortReport {
+                port: "eth0/ipv4".to_owned(),
+                state: "serving".to_owned(),
+                clock_class: 6,
+                clock_accuracy_s: Some(1e-4),
+                grants: 3,
+                counts: [("received".to_owned(), 9)].into(),
+                ..PtpPortReport::default()
+            }],
         };
         let text = exposition(&report);
         let served: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
@@ -100,6 +136,8 @@ mod tests {
         assert!(text.contains("\nffclock_serve_packets_total{kind=\"received\"} 7\n"), "{text}");
         assert!(text.contains("\nffclock_serve_fast_path 1\n"), "{text}");
         assert!(text.contains("\nffclock_serve_fast_packets_total{kind=\"replied\"} 8\n"), "{text}");
+        assert!(text.contains("\nffclock_serve_ptp_clock_class{port=\"eth0/ipv4\"} 6\n"), "{text}");
+        assert!(text.contains("\nffclock_serve_ptp_messages_total{kind=\"received\"} 9\n"), "{text}");
         let document = include_str!("../../../docs/serve.md");
         for family in metrics::ALL {
             assert!(document.contains(&format!("`{}`", family.sample())), "docs/serve.md has no `{}`", family.sample());

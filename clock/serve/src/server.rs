@@ -2,13 +2,14 @@
 
 use crate::access::AccessList;
 use crate::config::ServeSettings;
-use crate::face::{FaceOptions, ServedFace, Unserved};
+use crate::face::{FaceOptions, ReplyMoments, ServedFace, Unserved};
 use crate::fast_path::{self, FastPathParts, FastPathThread};
 use crate::following::{self, Following, reference_of};
 use crate::limit::LimitOptions;
 use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
+use crate::ptp::{PtpConfig, PtpParts, PtpService, PtpShared};
 use crate::report::{claim_report, exposition};
 use crate::served_clock::ServedClock;
 use crate::tally::{Counted, Tally, total};
@@ -16,7 +17,6 @@ use crate::worker::{Worker, WorkerParts};
 use ffclock_control::protocol::{Request, parse_request};
 use ffclock_control::serve::{ServeAnswer, ServeReport};
 use ffclock_counter::{CounterId, try_read};
-use ffclock_nts::CookieKeys;
 use ffclock_service::{Answering, ControlSocket, Listener, Rights};
 use ffclock_sys::{
     Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, mono_now, notify, poll,
@@ -61,15 +61,18 @@ const LOOK: Span = Span::from_secs(1);
 /// A required resource could not be had: a socket, a thread; or a socket failed while it served.
 pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, String>) -> Result<(), ServeError> {
     let mut signals = Signals::install().map_err(about("signals"))?;
-    let ServeSettings { serve: config, nts } = settings;
+    let ServeSettings { serve: config, nts, ptp } = settings;
     let sockets = open_sockets(&config)?;
     let nts_parts = NtsParts::open(&nts).map_err(because)?;
+    let ptp_parts = PtpParts::open(&ptp).map_err(|text| about("[ptp]")(io::Error::other(text)))?;
     let listen = sockets.iter().flatten().filter_map(|socket| socket.local_address().ok()).collect();
     let attached = fast_path::attach(&config, listen);
     // From here on, in every thread, there is no capability.
     drop_privileges().map_err(about("giving up capabilities"))?;
     let cookies = nts_parts.as_ref().map(|parts| parts.keys(&nts));
-    let mut server = Server::start(&config, sockets, again, cookies)?;
+    let first = Policy { cookies, ..policy(&config, &ptp) };
+    let mut server = Server::start(&config, sockets, again, first)?;
+    server.ptp = server.start_ptp(ptp_parts, ptp)?;
     server.fast_path = FastPathThread::start(attached, &config, server.fast_path_parts()).map_err(about("a thread"))?;
     if let Some(parts) = nts_parts {
         server.nts = Some(NtsService::start(parts, nts, &server.place()).map_err(because)?);
@@ -197,6 +200,7 @@ struct Server<'a> {
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<io::Result<()>>>,
     nts: Option<NtsService>,
+    ptp: PtpService,
     fast_path: FastPathThread,
 }
 
@@ -205,19 +209,20 @@ impl<'a> Server<'a> {
         config: &ServeConfig,
         sockets: Vec<Handles>,
         again: &'a dyn Fn() -> Result<ServeSettings, String>,
-        cookies: Option<Arc<CookieKeys>>,
+        policy: Policy,
     ) -> Result<Self, ServeError> {
         let mut server = Server {
             again,
             started: mono_now(),
             config: config.clone(),
             clock: ServedClock::new(config.page.as_path()),
-            board: Arc::new(PolicyBoard::new(Policy { cookies, ..policy(config) })),
+            board: Arc::new(PolicyBoard::new(policy)),
             sockets: Vec::new(),
             tallies: Vec::new(),
             stop: Arc::new(AtomicBool::new(false)),
             workers: Vec::new(),
             nts: None,
+            ptp: PtpService::default(),
             fast_path: FastPathThread::default(),
         };
         let threads = sockets.iter().map(Vec::len).sum::<usize>();
@@ -249,6 +254,16 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
+    fn start_ptp(&self, parts: Option<PtpParts>, config: PtpConfig) -> Result<PtpService, ServeError> {
+        let shared = PtpShared {
+            page: self.config.page.as_path(),
+            board: Arc::clone(&self.board),
+            stop: Arc::clone(&self.stop),
+            table_bytes: (self.config.rate_memory as usize) << 20,
+        };
+        PtpService::start(parts, config, &shared).map_err(about("a thread that serves PTP"))
+    }
+
     fn fast_path_parts(&self) -> FastPathParts {
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
         FastPathParts { page: self.config.page.as_path().to_owned(), board, stop }
@@ -256,13 +271,14 @@ impl<'a> Server<'a> {
 
     /// Whether a thread has ended, which it does by itself only where its socket fails.
     fn has_ended(&self) -> bool {
-        self.workers.iter().any(JoinHandle::is_finished)
+        self.workers.iter().any(JoinHandle::is_finished) || self.ptp.has_ended()
     }
 
     fn stop(self) -> Result<(), ServeError> {
         notify_manager(Notice::Stopping);
         self.stop.store(true, Ordering::Relaxed);
         self.fast_path.end();
+        self.ptp.join().map_err(about("a thread that serves PTP"))?;
         for worker in self.workers {
             let ended = worker.join().unwrap_or_else(|_| Err(io::Error::other("it panicked")));
             ended.map_err(about("a thread that serves"))?;
@@ -284,16 +300,19 @@ impl<'a> Server<'a> {
         outcome
     }
 
-    fn take_over(&mut self, ServeSettings { serve: config, nts }: &ServeSettings) -> Result<(), String> {
+    fn take_over(&mut self, ServeSettings { serve: config, nts, ptp }: &ServeSettings) -> Result<(), String> {
         self.board.change(|present| Policy {
-            face: FaceOptions { reference_id: present.face.reference_id, ..policy(config).face },
+            face: FaceOptions { reference_id: present.face.reference_id, ..policy(config, ptp).face },
             followed: present.followed.clone(),
             cookies: present.cookies.clone(),
             interleaved: present.interleaved,
-            ..policy(config)
+            ..policy(config, ptp)
         });
         for key in needs_restart(&self.config, config) {
             tracing::warn!("`{key}` was changed, which takes a restart");
+        }
+        if self.ptp.needs_restart(ptp) {
+            tracing::warn!("`[ptp]`: all but priorities, class, bounds and time source takes a restart");
         }
         self.reload_nts(nts)?;
         tracing::info!("the configuration was read again");
@@ -326,7 +345,7 @@ impl<'a> Server<'a> {
         let face = match self.clock.snapshot() {
             Some(snapshot) => {
                 let now = try_read(snapshot.counter_id()).unwrap_or_default();
-                ServedFace::of(&snapshot, [now, now], &policy.face)
+                ServedFace::of(&snapshot, &ReplyMoments::at(now), &policy.face)
             }
             None => ServedFace::unserved(Unserved::NoPage, &policy.face),
         };
@@ -347,6 +366,7 @@ impl<'a> Server<'a> {
             kernel_dropped: self.sockets.iter().filter_map(|socket| socket.dropped().ok()).map(u64::from).sum(),
             nts: self.nts.as_ref().map(|nts| nts.report(&policy)),
             fast_path: self.fast_path.report(),
+            ptp: self.ptp.report(),
             counts: Counted::ALL.iter().map(|(what, name)| ((*name).to_owned(), self.total(*what))).collect(),
         }
     }
@@ -410,7 +430,7 @@ fn notify_manager(notice: Notice<'_>) {
 }
 
 /// The policy of a configuration, of a server that does not know yet whom it follows.
-pub(crate) fn policy(config: &ServeConfig) -> Policy {
+pub(crate) fn policy(config: &ServeConfig, ptp: &PtpConfig) -> Policy {
     Policy {
         face: FaceOptions {
             bound: config.bound,
@@ -424,6 +444,7 @@ pub(crate) fn policy(config: &ServeConfig) -> Policy {
         leak: u64::from(config.rate_leak),
         kiss: config.kiss,
         interleaved: config.interleaved,
+        ptp: ptp.policy(),
         unsynchronised: config.unsynchronised,
         followed: Vec::new(),
         cookies: None,

@@ -4,10 +4,11 @@
 //! tally has one writer. No request allocates memory.
 
 use crate::arrivals::{Arrivals, ArrivedAt, Left};
-use crate::face::{self, ServedFace, Unserved};
+use crate::face::{self, ReplyMoments, ServedFace, Unserved};
 use crate::interleaved::{Interleave, even, interleaved, odd};
+use crate::lateness::Lateness;
 use crate::leaving::Leaving;
-use crate::limit::{LimitTime, RateTable};
+use crate::limit::{Chance, LimitTime, RateTable};
 use crate::options::WhenUnsynchronised;
 use crate::policy::{Policy, PolicyBoard};
 use crate::protection::{Opened, ProtectedRequests};
@@ -15,9 +16,10 @@ use crate::served_clock::ServedClock;
 use crate::tally::{Counted, Tally};
 use ffclock_client::Snapshot;
 use ffclock_counter::CounterId;
-use ffclock_sys::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, mono_now, random_nonce};
-use ffclock_units::Counter;
+use ffclock_sys::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, mono_now};
+use ffclock_units::{Counter, Ticks};
 use ffclock_wire::{HEADER_BYTES, KissCode, Mode, NotServed, NtpTimestamp, ReplyTemplate, ServedRequest};
+use std::hint::black_box;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::path::Path;
@@ -29,6 +31,11 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(250);
 /// One of this number of requests without an answer gets a refusal.
 pub(crate) const KISS_SHARE: u64 = 16;
+
+/// A batch of no more requests came to a thread that slept.
+const FEW: usize = 4;
+/// One of this number of lone replies is stamped when it leaves, once it is known how late that is.
+const TRIED: u64 = 4;
 
 /// The version that NTS protects (RFC 8915, section 5).
 const NTS_VERSION: u8 = 4;
@@ -62,9 +69,11 @@ pub struct Worker {
     guarded: ProtectedRequests,
     /// When replies left, where clients may interleave.
     leaving: Option<Leaving>,
+    /// How late lone replies leave.
+    lateness: Lateness,
     /// The counter when the latest batch was sent.
     sent_at: Counter,
-    random: u64,
+    chance: Chance,
 }
 
 /// What a thread is given by the server.
@@ -98,6 +107,7 @@ impl Worker {
         Ok(Worker {
             socket,
             leaving,
+            lateness: Lateness::default(),
             policy,
             generation: 0,
             board: parts.board,
@@ -109,7 +119,7 @@ impl Worker {
             batch: PacketBatch::new(),
             pending: Vec::with_capacity(PacketBatch::CAPACITY),
             guarded: ProtectedRequests::new()?,
-            random: random_nonce()? | 1,
+            chance: Chance::new()?,
         })
     }
 
@@ -164,8 +174,12 @@ impl Worker {
         }
         self.arrivals.take_pair();
         let snapshot = self.clock.undisrupted(snapshot);
+        let came_alone = self.came_alone();
         leaving.take_over(&self.socket, |stamped_ns| {
             let counter = self.arrivals.left(stamped_ns, self.sent_at)?;
+            if came_alone {
+                self.lateness.note(counter - self.sent_at);
+            }
             face::timestamp(snapshot?, counter, self.policy.face.smear).map(even)
         });
         leaving.end_batch();
@@ -177,6 +191,7 @@ impl Worker {
         if snapshot.counter_id() != self.arrivals.counter() {
             self.arrivals = Arrivals::new(snapshot.counter_id());
             self.sent_at = self.arrivals.now();
+            self.lateness = Lateness::default();
         }
         self.arrivals.set_period(snapshot.estimate().map(|estimate| estimate.period));
     }
@@ -194,7 +209,7 @@ impl Worker {
             return self.refuse(place, &request, (KissCode::DENY, Counted::KissDeny));
         }
         if !self.table.admit(from.ip(), now, &self.policy.limit) {
-            if self.one_in(self.policy.leak) {
+            if self.chance.one_in(self.policy.leak) {
                 self.tally.add(Counted::Leaked, 1);
             } else {
                 self.tally.add(Counted::Limited, 1);
@@ -236,31 +251,27 @@ impl Worker {
 
     /// A refusal now and then; silence otherwise.
     fn refuse(&mut self, place: usize, request: &ServedRequest, (code, counted): (KissCode, Counted)) {
-        if self.policy.kiss && self.one_in(KISS_SHARE) {
+        if self.policy.kiss && self.chance.one_in(KISS_SHARE) {
             self.tally.add(counted, 1);
             self.batch.answer(place, &ReplyTemplate::kiss(code, request));
         }
     }
 
-    /// True once in this number of times, at random (xorshift64, Marsaglia 2003).
-    fn one_in(&mut self, number: u64) -> bool {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random.is_multiple_of(number.max(1))
-    }
-
     /// Writes the replies of the batch. The time of leaving is read last of all.
     fn reply(&mut self, snapshot: Option<&Snapshot>) {
-        let transmit = self.arrivals.now();
+        if self.came_alone() {
+            self.warm_up(snapshot);
+        }
+        let foreseen = self.foreseen();
+        self.sent_at = self.arrivals.now();
+        let transmit = self.sent_at + foreseen;
         let snapshot = self.clock.undisrupted(snapshot);
-        self.sent_at = transmit;
         let options = &self.policy.face;
         let earliest = self.pending.iter().fold(transmit, |earliest, pending| {
             if earliest.is_after(pending.received) { pending.received } else { earliest }
         });
         let face = match snapshot {
-            Some(snapshot) => ServedFace::of(snapshot, [earliest, transmit], options),
+            Some(snapshot) => ServedFace::of(snapshot, &ReplyMoments { earliest, transmit, foreseen }, options),
             None => ServedFace::unserved(Unserved::NoPage, options),
         };
         let counted = match (face.standing, self.policy.unsynchronised) {
@@ -281,6 +292,7 @@ impl Worker {
                 .unwrap_or(NtpTimestamp::MISSING)
         };
         let is_synchronised = face.standing.is_ok();
+        let is_alone = self.came_alone();
         let left = stamp(transmit);
         for pending in self.pending.iter().filter(|pending| pending.protected.is_none()) {
             let received = if pending.received.is_after(transmit) { transmit } else { pending.received };
@@ -295,10 +307,12 @@ impl Worker {
                 reply = interleaved(reply, &pending.request, before);
                 self.tally.add(Counted::Interleaved, 1);
             }
-            if pending.interleave == Interleave::Never || !leaving.has_room() {
+            let is_tried = is_alone && (!self.lateness.is_known() || self.chance.one_in(TRIED));
+            let interleaves = pending.interleave != Interleave::Never;
+            if !(interleaves || is_tried) || !leaving.has_room() {
                 self.batch.answer(pending.place, &reply);
             } else if self.batch.answer_stamped(pending.place, &reply) {
-                leaving.expect(pending.from, received);
+                leaving.expect(interleaves.then_some((pending.from, received)));
             }
         }
         for index in 0..self.pending.len() {
@@ -308,16 +322,41 @@ impl Worker {
         }
     }
 
+    /// Whether the requests of the batch came to a thread that slept.
+    fn came_alone(&self) -> bool {
+        (1..=FEW).contains(&self.pending.len())
+    }
+
+    /// How much later than now the replies will leave at least.
+    fn foreseen(&self) -> Ticks {
+        if self.came_alone() { self.lateness.least() } else { Ticks::ZERO }
+    }
+
+    /// Makes a face that is not sent. A thread that slept finds its caches cold, and what it has to fetch must not lie
+    /// between the time of leaving and the leaving.
+    fn warm_up(&mut self, snapshot: Option<&Snapshot>) {
+        let now = self.arrivals.now();
+        let Some(snapshot) = self.clock.undisrupted(snapshot) else { return };
+        let face = ServedFace::of(snapshot, &ReplyMoments::at(now), &self.policy.face);
+        for pending in &self.pending {
+            let stamp = face::timestamp(snapshot, now, self.policy.face.smear).unwrap_or(NtpTimestamp::MISSING);
+            black_box(written(&face, pending, [stamp, stamp]));
+        }
+    }
+
     /// Writes and seals one protected reply. Sealing those before it took time, so the time of leaving is read again,
     /// and the claim is made for it.
     fn reply_protected(&mut self, snapshot: Option<&Snapshot>, pending: &PendingReply, number: usize) {
-        let transmit = self.arrivals.now();
+        let foreseen = self.foreseen();
+        self.sent_at = self.arrivals.now();
+        let transmit = self.sent_at + foreseen;
         let snapshot = self.clock.undisrupted(snapshot);
-        self.sent_at = transmit;
         let options = &self.policy.face;
         let received = if pending.received.is_after(transmit) { transmit } else { pending.received };
         let face = match snapshot {
-            Some(snapshot) => ServedFace::of(snapshot, [received, transmit], options),
+            Some(snapshot) => {
+                ServedFace::of(snapshot, &ReplyMoments { earliest: received, transmit, foreseen }, options)
+            }
             None => ServedFace::unserved(Unserved::NoPage, options),
         };
         let stamps = [received, transmit].map(|counter| {

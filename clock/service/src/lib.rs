@@ -11,6 +11,7 @@ mod control_socket;
 mod exposition;
 mod http;
 mod listener;
+mod ptp;
 mod values;
 
 pub use config::{
@@ -21,5 +22,6 @@ pub use exposition::Exposition;
 #[doc(hidden)]
 pub use ffclock_units::OptionValue;
 pub use listener::{Accept, Answering, Listener, Rights, Service};
+pub use ptp::{DeviceName, MessageInterval};
 pub use toml::de::{DeTable, DeValue};
 pub use values::{FilePath, LoopbackAddress, Switchable, Unrecognised};

@@ -161,12 +161,14 @@ fn frequency(base: Rate, slew: Rate) -> KernelFrequency {
     KernelFrequency::nearest(Rate::from_fraction(factor - 1.0))
 }
 
-/// Both error figures of the kernel's clock [us]: those of the page, and how far the clock is from the page.
+/// Both error figures of the kernel's clock [us]: those of the page, and how far the clock is from the page. The
+/// estimated one stays below the kernel's limit, which shows that another program has set the clock.
 fn errors_of(look: &Look) -> [i64; 2] {
     let apart = Bound::of(look.offset).as_nanos_up().saturating_add(Bound::of(look.half_width).as_nanos_up());
-    [look.bound.as_nanos_up(), look.uncertainty.as_nanos_up()].map(|page| {
+    let limit = KernelClockState::ERROR_LIMIT_US;
+    [(look.bound.as_nanos_up(), limit), (look.uncertainty.as_nanos_up(), limit - 1)].map(|(page, most)| {
         let micros = page.saturating_add(apart).div_ceil(1000);
-        i64::try_from(micros).map_or(KernelClockState::ERROR_LIMIT_US, |us| us.min(KernelClockState::ERROR_LIMIT_US))
+        i64::try_from(micros).map_or(most, |us| us.min(most))
     })
 }
 

@@ -209,3 +209,17 @@ fn nothing_is_done_close_to_a_leap_second_and_its_flag_goes_afterwards() {
     act(5, Span::ZERO);
     assert!(!model.shown().flags.has(KernelFlags::INSERT));
 }
+
+/// The kernel's figures end at 16 s, and a clock that was set has them at that end.
+#[test]
+fn a_set_clock_is_noticed_also_where_the_own_offset_is_beyond_the_figures() {
+    let model = Model::new(100.0, BASE_PPM);
+    let mut steerer = Steerer::new(model.clone(), &config(""));
+    for _ in 0..3 {
+        assert!(!steerer.act(&seen(&model)).unwrap().has_withdrawn);
+        model.pass(1.0);
+    }
+    model.set_by(-30.0);
+    let done = steerer.act(&seen(&model)).unwrap();
+    assert!(done.has_withdrawn && done.events == [SteerEvent::Contended(Foreign::Set)], "{done:?}");
+}

@@ -4,6 +4,9 @@
 //! flow (4), address (16), scope (4, host order). The families are in host order; FreeBSD has the length of the address
 //! in the first byte, and the family in the second.
 
+use crate::ethernet::DeviceAddress;
+#[cfg(target_os = "linux")]
+use crate::ethernet::FrameKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// An address in the kernel's form, aligned as the structs of C are.
@@ -90,6 +93,36 @@ impl RawAddress {
         raw
     }
 
+    /// Where frames of this kind are heard, or go to: `sockaddr_ll` is family (2 bytes), protocol (2, network order),
+    /// device (4, host order), three fields about received frames (4), address (8).
+    #[cfg(target_os = "linux")]
+    pub(crate) fn encode_frames(kind: FrameKind, address: DeviceAddress) -> Self {
+        let mut raw = RawAddress::empty();
+        raw.bytes[..2].copy_from_slice(&HEAD.encode(libc::AF_PACKET, 0));
+        raw.bytes[2..4].copy_from_slice(&kind.protocol.to_be_bytes());
+        raw.bytes[4..8].copy_from_slice(&kind.device.to_ne_bytes());
+        raw.bytes[11] = address.len() as u8;
+        raw.bytes[12..18].copy_from_slice(&address);
+        raw.length = size_of::<libc::sockaddr_ll>();
+        raw
+    }
+
+    /// The device that a frame came from, if the frame was for this host or for a group; `None` for what is no address
+    /// of frames.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn decode_frame(&self) -> Option<DeviceAddress> {
+        let bytes = self.bytes.get(..self.length)?;
+        let is_frame = HEAD.family(*bytes.first_chunk()?) == libc::AF_PACKET;
+        let is_ours = [libc::PACKET_HOST, libc::PACKET_BROADCAST, libc::PACKET_MULTICAST].contains(bytes.get(10)?);
+        if is_frame && is_ours && *bytes.get(11)? == 6 { bytes.get(12..)?.first_chunk().copied() } else { None }
+    }
+
+    /// There are no such addresses here.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) const fn decode_frame(&self) -> Option<DeviceAddress> {
+        None
+    }
+
     /// The family of an address that is not empty.
     #[cfg(target_os = "linux")]
     pub(crate) fn family(&self) -> Option<libc::c_int> {
@@ -140,6 +173,32 @@ mod tests {
         for head in [AddressHead::Family, AddressHead::LengthAndFamily] {
             assert_eq!(head.family(head.encode(libc::AF_INET6, IPV6_LENGTH)), libc::AF_INET6);
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn frames_come_from_a_device_and_are_for_this_host() {
+        let device = [2, 0, 0, 0, 0, 7];
+        let mut raw = RawAddress::encode_frames(FrameKind { protocol: 0x88f7, device: 3 }, device);
+        assert_eq!((raw.length(), raw.family()), (20, Some(libc::AF_PACKET)));
+        for (kind, from) in [
+            (libc::PACKET_HOST, Some(device)),
+            (libc::PACKET_MULTICAST, Some(device)),
+            (libc::PACKET_OTHERHOST, None),
+            (libc::PACKET_OUTGOING, None),
+        ] {
+            raw.bytes[10] = kind;
+            assert_eq!((raw.decode_frame(), raw.decode()), (from, None), "{kind}");
+        }
+        raw.bytes[10] = libc::PACKET_HOST;
+        for length in 0..18 {
+            let mut cut = raw;
+            cut.set_length(length);
+            assert_eq!(cut.decode_frame(), None, "{length}");
+        }
+        raw.bytes[11] = 20;
+        assert_eq!(raw.decode_frame(), None, "no Ethernet");
+        assert_eq!(RawAddress::encode("192.0.2.7:123".parse().unwrap()).decode_frame(), None);
     }
 
     #[test]

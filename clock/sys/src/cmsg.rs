@@ -12,6 +12,10 @@ use std::net::SocketAddr;
 const HEADER: usize = 16;
 /// `SCM_TIMESTAMPING_PKTINFO` of asm-generic/socket.h.
 const PACKET_INFORMATION: libc::c_int = 58;
+/// `SOL_PACKET` of linux/socket.h and `PACKET_TX_TIMESTAMP` of linux/if_packet.h: sockets of frames say so what others
+/// say with `IP_RECVERR`.
+const SOL_PACKET: libc::c_int = 263;
+const PACKET_TX_TIMESTAMP: libc::c_int = 16;
 
 /// What came beside a packet or in an entry of the error queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +55,9 @@ pub(crate) fn parse(control: &[u8]) -> Extras {
                 shown = hardware_stamp(data);
             }
             (libc::SOL_SOCKET, PACKET_INFORMATION) => passage = passage_of(data),
-            (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
+            (libc::IPPROTO_IP, libc::IP_RECVERR)
+            | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+            | (SOL_PACKET, PACKET_TX_TIMESTAMP) => {
                 extras.error = queued_error(data);
             }
             _ => {}
@@ -194,17 +200,20 @@ mod tests {
 
     #[test]
     fn a_transmit_stamp_comes_with_its_number() {
-        let mut control = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &timespecs(1_700_000_000, 5));
+        let control = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &timespecs(1_700_000_000, 5));
         let mut error = 42_i32.to_ne_bytes().to_vec();
         error.extend([4, 0, 0, 0]);
         error.extend(0_u32.to_ne_bytes());
         error.extend(7_u32.to_ne_bytes());
-        control.extend(message(libc::IPPROTO_IP, libc::IP_RECVERR, &error));
-        let extras = parse(&control);
-        let moment = Moment::from_origin(Span::from_secs(1_700_000_000) + Span::from_nanos(5));
-        assert_eq!(extras.stamped, Some(moment));
-        let queued = extras.error.unwrap();
-        assert_eq!((queued.errno, queued.origin, queued.data, queued.offender), (42, 4, 7, None));
+        for (level, kind) in [(libc::IPPROTO_IP, libc::IP_RECVERR), (SOL_PACKET, PACKET_TX_TIMESTAMP)] {
+            let mut control = control.clone();
+            control.extend(message(level, kind, &error));
+            let extras = parse(&control);
+            let moment = Moment::from_origin(Span::from_secs(1_700_000_000) + Span::from_nanos(5));
+            assert_eq!(extras.stamped, Some(moment));
+            let queued = extras.error.unwrap();
+            assert_eq!((queued.errno, queued.origin, queued.data, queued.offender), (42, 4, 7, None));
+        }
     }
 
     #[test]

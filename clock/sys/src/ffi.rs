@@ -21,7 +21,9 @@ pub(crate) use os::{
 #[cfg(target_os = "linux")]
 pub(crate) use batch::{BATCH, BatchControl, BatchMemory, Outgoing, Taken, receive_batch, send_batch};
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{adjust_realtime, bound_socket, drop_capabilities, empty_timex, inherited, set_group_option};
+pub(crate) use linux::{
+    adjust_realtime, bound_socket, drop_capabilities, empty_timex, inherited, join_device_group, set_group_option,
+};
 
 use crate::address::RawAddress;
 use std::io;
@@ -170,6 +172,17 @@ pub(crate) fn device_index(name: &core::ffi::CStr) -> Option<u32> {
 pub(crate) fn own_user() -> libc::uid_t {
     // SAFETY: the call takes no pointers and always succeeds.
     unsafe { libc::geteuid() }
+}
+
+/// Makes something whose file gets the mode 0600 at most. The mask is the whole process's: what another thread makes in
+/// that moment is closed to others as well.
+pub(crate) fn closed_to_others<T>(make: impl FnOnce() -> T) -> T {
+    // SAFETY: the call takes no pointers and always succeeds.
+    let usual = unsafe { libc::umask(0o177) };
+    let made = make();
+    // SAFETY: as above.
+    unsafe { libc::umask(usual) };
+    made
 }
 
 /// Whether this process, with its effective rights, may make files in a directory.

@@ -15,6 +15,7 @@
 #![deny(missing_docs)]
 
 mod address;
+mod awaited;
 #[cfg(target_os = "linux")]
 mod batch;
 mod best;
@@ -23,6 +24,7 @@ mod cmsg;
 mod credentials;
 mod devices;
 mod driver;
+mod ethernet;
 mod ffi;
 mod hardware;
 #[cfg(target_os = "linux")]
@@ -51,12 +53,14 @@ mod timer;
 mod tracefs;
 mod vm_clock;
 
+pub use awaited::AwaitedStamps;
 #[cfg(target_os = "linux")]
 pub use batch::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, inherited_sockets};
 pub use best::{BestStamp, StampDiscarded, StampQuality, StampShifts};
 pub use credentials::is_own_or_root;
 pub use devices::{addresses_of, device_index, device_with};
 pub use driver::{DriverStamps, DriverTally};
+pub use ethernet::{DeviceAddress, FrameKind};
 pub use hardware::{CardChange, CardId, DeviceSetup, HardwareUnavailable};
 #[cfg(target_os = "linux")]
 pub use kernel_clock::{
@@ -69,7 +73,9 @@ pub use pairs::{Pair, PairReader, SystemPairs, Watch};
 pub use poll::{Interest, poll};
 #[cfg(target_os = "linux")]
 pub use privilege::drop_privileges;
-pub use references::{HardwareClock, PulseDevice, PulseEdge, PulseSource, SeenPulse, SharedTime, SharedTimeError};
+pub use references::{
+    HardwareClock, PulseDevice, PulseEdge, PulseSource, SeenPulse, SharedTime, SharedTimeError, private_datagram_socket,
+};
 pub use shared_file::PageFileError;
 pub use shared_words::{
     ForeignFormat, SharedHistory, SharedHistoryReader, SharedPage, SharedPageReader, SharedWords, SharedWordsReader,

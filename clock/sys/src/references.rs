@@ -2,8 +2,8 @@
 //!
 //! All are opened for reading alone. What they say is judged elsewhere (the crate reference); here it is only fetched.
 
-use crate::ffi::own_user;
 use crate::ffi::references::{self as ffi, Segment};
+use crate::ffi::{closed_to_others, own_user};
 use crate::hardware::CardReader;
 use core::sync::atomic::Ordering;
 use ffclock_counter::CounterId;
@@ -12,6 +12,8 @@ use ffclock_units::{Moment, Period, Span, Utc};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 /// Which edge of a pulse begins the second.
@@ -173,9 +175,39 @@ impl SharedTime {
     }
 }
 
+/// A socket for datagrams at this path, of mode 0600 from its first moment: no other than root and the own user can
+/// ever have connected to it. The system checks the mode at every connect, and at every send to the path; who has
+/// connected is not checked again.
+///
+/// # Errors
+/// The place is taken, or may not be written.
+pub fn private_datagram_socket(path: &Path) -> io::Result<UnixDatagram> {
+    let socket = closed_to_others(|| UnixDatagram::bind(path))?;
+    // Where the directory has an access list of its own for new files, the mask says nothing.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(socket)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_private_socket_is_made_closed_and_the_usual_mode_of_files_holds_again() {
+        let directory = std::env::temp_dir().join(format!("ffclock-sys-private-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let [before, socket, after] = ["before", "socket", "after"].map(|name| directory.join(name));
+        std::fs::write(&before, "").unwrap();
+        let at_once = closed_to_others(|| UnixDatagram::bind(&socket).map(|_| mode(&socket))).unwrap();
+        assert_eq!(at_once, 0o600);
+        std::fs::remove_file(&socket).unwrap();
+        let _held = private_datagram_socket(&socket).unwrap();
+        assert_eq!(mode(&socket), 0o600);
+        std::fs::write(&after, "").unwrap();
+        assert_eq!(mode(&after), mode(&before));
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
 
     /// A segment of a test, under a key of its own.
     struct TestSegment(i32, i32);

@@ -21,6 +21,10 @@ use std::os::fd::AsFd;
 #[cfg(target_os = "linux")]
 const IPV6_MULTICAST_ALL: libc::c_int = 29;
 
+/// `SO_BINDTOIFINDEX` of asm-generic/socket.h (Linux 5.0).
+#[cfg(target_os = "linux")]
+const SO_BINDTOIFINDEX: libc::c_int = 62;
+
 #[cfg(not(target_os = "linux"))]
 impl StampedSocket {
     /// There are no such sockets here.
@@ -28,6 +32,14 @@ impl StampedSocket {
     /// # Errors
     /// Always.
     pub fn in_group(_: SocketAddr, _: u32, _: StampMode) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// There are no such sockets here.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn on_device(_: (u16, u32), _: &[std::net::IpAddr], _: StampMode) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -56,21 +68,30 @@ impl StampedSocket {
             SocketAddr::V6(group) => SocketAddrV6::new(*group.ip(), group.port(), 0, device).into(),
         };
         let socket = shared(at)?;
-        let fd = socket.as_fd();
-        let set = |level, name, value| ffi::set_option(fd, level, name, value);
-        match group.ip() {
-            IpAddr::V4(ip) => {
-                ffi::set_group_option(fd, libc::IP_MULTICAST_IF, (ip, number))?;
-                set(libc::IPPROTO_IP, libc::IP_MULTICAST_LOOP, 0)?;
-                set(libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, 0)?;
-                ffi::set_group_option(fd, libc::IP_ADD_MEMBERSHIP, (ip, number))?;
-            }
-            IpAddr::V6(ip) => {
-                set(libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_IF, number)?;
-                set(libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_LOOP, 0)?;
-                set(libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0)?;
-                socket.join_multicast_v6(&ip, device)?;
-            }
+        speak_on(&socket, group.ip(), number)?;
+        join(&socket, group.ip(), number)?;
+        Self::of(socket, None, mode)
+    }
+
+    /// A socket that hears all that comes to this port on the device of this number, addressed to it or to one of the
+    /// groups, and sends there alone ([`send_to`](Self::send_to)), to groups at most to the next router. All groups are
+    /// of one family, which is that of the socket.
+    ///
+    /// # Errors
+    /// As [`in_group`](Self::in_group); or no group is named, or the kernel is older than Linux 5.7 and the right
+    /// CAP_NET_RAW is missing.
+    pub fn on_device((port, device): (u16, u32), groups: &[IpAddr], mode: StampMode) -> io::Result<Self> {
+        let number = libc::c_int::try_from(device).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let first = groups.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let any: IpAddr = match first {
+            IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = shared(SocketAddr::new(any, port))?;
+        ffi::set_option(socket.as_fd(), libc::SOL_SOCKET, SO_BINDTOIFINDEX, number)?;
+        speak_on(&socket, *first, number)?;
+        for group in groups {
+            join(&socket, *group, number)?;
         }
         Self::of(socket, None, mode)
     }
@@ -87,6 +108,34 @@ impl StampedSocket {
         let socket = shared(SocketAddr::new(any, peer.port()))?;
         socket.connect(peer)?;
         Self::of(socket, None, mode)
+    }
+}
+
+/// Packets to groups of this family leave by this device, and none comes back to this host.
+#[cfg(target_os = "linux")]
+fn speak_on(socket: &UdpSocket, family: IpAddr, number: libc::c_int) -> io::Result<()> {
+    let fd = socket.as_fd();
+    let set = |level, name, value| ffi::set_option(fd, level, name, value);
+    match family {
+        IpAddr::V4(ip) => {
+            ffi::set_group_option(fd, libc::IP_MULTICAST_IF, (ip, number))?;
+            set(libc::IPPROTO_IP, libc::IP_MULTICAST_LOOP, 0)?;
+            set(libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, 0)
+        }
+        IpAddr::V6(_) => {
+            set(libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_IF, number)?;
+            set(libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_LOOP, 0)?;
+            set(libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0)
+        }
+    }
+}
+
+/// The socket hears this group on this device.
+#[cfg(target_os = "linux")]
+fn join(socket: &UdpSocket, group: IpAddr, number: libc::c_int) -> io::Result<()> {
+    match group {
+        IpAddr::V4(ip) => ffi::set_group_option(socket.as_fd(), libc::IP_ADD_MEMBERSHIP, (ip, number)),
+        IpAddr::V6(ip) => socket.join_multicast_v6(&ip, number.cast_unsigned()),
     }
 }
 
@@ -162,6 +211,25 @@ mod tests {
             two.send_to(&[1; 6], other, &mut stamper).unwrap();
             assert_eq!(heard(&mut apart, &mut stamper), [6], "{group}");
         }
+    }
+
+    #[test]
+    fn a_socket_on_a_device_hears_its_groups_and_what_is_addressed_to_it() {
+        let (lo, mut stamper, at) = (device_index("lo").unwrap(), stamper(), port());
+        let groups: [IpAddr; 2] = ["239.255.81.83", "239.255.81.84"].map(|group| group.parse().unwrap());
+        let mut served = StampedSocket::on_device((at, lo), &groups, StampMode::Kernel).unwrap();
+        let mut speaker = StampedSocket::in_group(SocketAddr::new(groups[0], at), lo, StampMode::User).unwrap();
+        let own = SocketAddr::new("127.0.0.1".parse().unwrap(), at);
+        let [first, second] = groups.map(|group| SocketAddr::new(group, at));
+        for (to, length) in
+            [(first, 3), (second, 4), ("239.255.81.85".parse().map(|ip| SocketAddr::new(ip, at)).unwrap(), 5)]
+        {
+            speaker.send_to(&vec![0; length], to, &mut stamper).unwrap();
+        }
+        let by_unicast = UdpSocket::bind("127.0.0.1:0").unwrap();
+        by_unicast.send_to(&[0; 6], own).unwrap();
+        assert_eq!(heard(&mut served, &mut stamper), [3, 4, 6]);
+        assert!(StampedSocket::on_device((at, lo), &[], StampMode::User).is_err());
     }
 
     #[test]

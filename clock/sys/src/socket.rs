@@ -1,4 +1,4 @@
-//! UDP sockets whose packets are stamped, on the way out and on the way in.
+//! Sockets of UDP, and of frames of Ethernet, whose packets are stamped, on the way out and on the way in.
 //!
 //! A packet sent is stamped in user space at once, and by the kernel a little later: that stamp comes through the error
 //! queue of the socket and is an event, [`SocketEvent::Transmitted`], with the number of the packet. It may never come;
@@ -11,6 +11,7 @@
 
 use crate::address::RawAddress;
 use crate::best::{BetterStamps, Judge};
+use crate::ethernet::DeviceAddress;
 use crate::ffi::{self, Message};
 use crate::hardware::CardStamp;
 use crate::kernel_stamps::{self, SendReport};
@@ -62,8 +63,10 @@ pub struct Received {
     pub length: usize,
     /// Whether it was longer than the buffer.
     pub is_truncated: bool,
-    /// Who sent it.
+    /// Who sent it; no address (`[::]:0`) over Ethernet.
     pub from: SocketAddr,
+    /// The device that sent it, over Ethernet alone.
+    pub device: Option<DeviceAddress>,
     /// Read right after the packet was taken over: it came earlier.
     pub user: Stamp,
     /// When the kernel saw it first.
@@ -92,7 +95,7 @@ pub enum SocketEvent {
     Unreachable(PeerError),
 }
 
-/// A UDP socket that never blocks.
+/// A socket that never blocks: of UDP, or of frames ([`StampedSocket::of_frames`]).
 #[derive(Debug)]
 pub struct StampedSocket {
     socket: UdpSocket,
@@ -295,7 +298,12 @@ impl StampedSocket {
         }
     }
 
-    fn hand_over(&mut self, bytes: &[u8], to: Option<&RawAddress>, stamper: &mut Stamper) -> io::Result<Sent> {
+    pub(crate) fn hand_over(
+        &mut self,
+        bytes: &[u8],
+        to: Option<&RawAddress>,
+        stamper: &mut Stamper,
+    ) -> io::Result<Sent> {
         // The kernel reports an ICMP message about an earlier packet in place of sending this one, so it is tried
         // again.
         let mut tries = 3;
@@ -349,8 +357,14 @@ impl StampedSocket {
     /// From the peer of a connected socket comes, as a rule, the answer to the latest packet; whether it is one, the
     /// protocol knows.
     fn received(&mut self, message: &Message, user: Stamp, stamper: &mut Stamper) -> Option<Received> {
-        let from = message.address.decode().or(self.peer)?;
-        let headers = if from.is_ipv4() { 28 } else { 48 };
+        let device = message.address.decode_frame();
+        let nowhere = device.map(|_| (Ipv6Addr::UNSPECIFIED, 0).into());
+        let from = message.address.decode().or(nowhere).or(self.peer)?;
+        let headers = match from {
+            _ if device.is_some() => 0,
+            SocketAddr::V4(_) => 28,
+            SocketAddr::V6(_) => 48,
+        };
         let stamps = kernel_stamps::of_received(message);
         let kernel = if self.is_in_kernel() {
             let (stamped, answers) = (stamps.stamped, self.judge.latest_mark());
@@ -364,7 +378,7 @@ impl StampedSocket {
         });
         let best = self.judge.received(user, &BetterStamps { kernel, card });
         let is_truncated = message.flags & libc::MSG_TRUNC != 0;
-        Some(Received { length: message.length, is_truncated, from, user, kernel, best })
+        Some(Received { length: message.length, is_truncated, from, device, user, kernel, best })
     }
 
     /// The next event of the error queue.

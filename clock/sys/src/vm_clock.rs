@@ -177,6 +177,13 @@ impl VmClockFile {
         self.memory.is_at(&self.path)
     }
 
+    /// What stands in the file, for a writer that goes on: the disruption marker, and the last line, also where it was
+    /// withheld. `None` in a new file.
+    pub fn last(&self) -> Option<(u64, Option<VmClockLine>)> {
+        let words = VmClockWords(core::array::from_fn(|place| load(self.memory.words(), place)));
+        (words.0[0] != 0).then(|| (words.0[MARKER], words.with_time().line().ok()))
+    }
+
     /// Gives a line of time; `false` where a page cannot hold it.
     pub fn give(&self, line: &VmClockLine) -> bool {
         let Some(words) = VmClockWords::of(line) else { return false };

@@ -6,6 +6,7 @@
 //! oscillator as a function of the truth and reads each clock where it lies, in a mapped file or in ffclockd's page, so
 //! it sends no packet and asks no daemon. docs/live.md has the design and its limits.
 
+mod clock_bound;
 mod clock_file;
 mod contestant;
 mod figures;
@@ -13,8 +14,10 @@ mod interposer;
 mod monitor;
 mod network;
 mod oscillator_file;
+mod path_file;
 mod plan;
 mod record;
+mod relay;
 mod session;
 
 use crate::GlobalOptions;
@@ -22,7 +25,7 @@ use crate::failure::Failure;
 use clap::Subcommand;
 use ffclock_cli::waiting_time;
 use ffclock_units::Span;
-use plan::{LivePlan, PLANS};
+use plan::{LivePlan, Load, PLANS};
 use record::RunRecord;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -66,7 +69,11 @@ struct LiveRunArgs {
     /// How long to watch, in all sessions together
     #[arg(long = "for", value_name = "SPAN", default_value = "5 min", value_parser = waiting_time, conflicts_with = "resume")]
     length: Span,
-    /// How long after each start errors do not count [default: two fifths of the run, at most 30 min]
+    /// The polling interval in place of the plan's [s]: 0.125, 0.25, ... 64
+    #[arg(long, value_name = "SECONDS", value_parser = power_of_two, conflicts_with = "resume")]
+    poll: Option<i32>,
+    /// How long after each start errors do not count [default: two fifths of the run, at most 30 min; with phases until
+    /// the first]
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, conflicts_with = "resume")]
     settle: Option<Span>,
     /// Chooses the realisation of the oscillator
@@ -75,7 +82,10 @@ struct LiveRunArgs {
     /// The contestants, by name [default: all that can run here]
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "resume")]
     only: Vec<String>,
-    /// Where chronyd and ntpd are: the wrappers of tools/peers, or a directory of the same names
+    /// What burns on the host during the whole run, beside what the plan has
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', value_enum, conflicts_with = "resume")]
+    load: Vec<Load>,
+    /// Where the other daemons are: the wrappers of tools/peers, or a directory of the same names
     #[arg(long, value_name = "DIR", default_value = "tools/peers")]
     peers: PathBuf,
     /// Where the results go; a run that is there already is not overwritten
@@ -109,13 +119,13 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
 struct PlanRow {
     name: &'static str,
     about: &'static str,
-    poll_s: u32,
+    poll_s: f64,
 }
 
 fn list(global: &GlobalOptions) -> Result<(), Failure> {
     PLANS.iter().try_for_each(|plan| {
         let row = PlanRow { name: plan.name, about: plan.about, poll_s: plan.poll_s() };
-        global.answer(&row, || format!("{:<10}  {}\n", plan.name, plan.about))
+        global.answer(&row, || format!("{:<12}  {}\n", plan.name, plan.about))
     })
 }
 
@@ -130,21 +140,31 @@ fn run_plan(global: &GlobalOptions, args: &LiveRunArgs) -> Result<(), Failure> {
     ended
 }
 
+/// A polling interval as the power of two that it is.
+fn power_of_two(text: &str) -> Result<i32, String> {
+    let is_asked = |power: &i32| text.parse() == Ok(2_f64.powi(*power));
+    (-3..=6).find(is_asked).ok_or_else(|| "a power of two from 0.125 to 64 is wanted".to_owned())
+}
+
 /// Writes down what is to be run.
 fn begin(args: &LiveRunArgs) -> Result<PathBuf, Failure> {
     let name = args.plan.as_deref().unwrap_or_default();
     let plan = LivePlan::named(name)?;
-    let settle_s = args.settle.map_or_else(|| (args.length.as_seconds() * 0.4).min(1800.0), Span::as_seconds);
+    let start = plan.phases.first().map_or(0.4, |phase| phase.shares[0]);
+    let settle_s = args.settle.map_or_else(|| (args.length.as_seconds() * start).min(1800.0), Span::as_seconds);
     if settle_s >= args.length.as_seconds() {
         return Err(Failure::usage("--settle leaves nothing of --for"));
     }
-    let contestants = contestant::chosen(&args.only)?;
+    let of_plan = || plan.contestants.iter().map(|name| (*name).to_owned()).collect();
+    let contestants = contestant::chosen(&if args.only.is_empty() { of_plan() } else { args.only.clone() })?;
     let record = RunRecord {
         format: record::FORMAT,
         plan: plan.name.to_owned(),
         duration_s: args.length.as_seconds(),
         settle_s,
         seed: args.seed,
+        poll_log2: args.poll,
+        load: plan.load.iter().chain(args.load.iter().filter(|load| !plan.load.contains(load))).copied().collect(),
         contestants: contestants.iter().map(|contestant| contestant.name.to_owned()).collect(),
     };
     record.create(&args.output)?;
@@ -154,4 +174,17 @@ fn begin(args: &LiveRunArgs) -> Result<PathBuf, Failure> {
 fn report(global: &GlobalOptions, runs: &[PathBuf]) -> Result<(), Failure> {
     let summary = figures::summary(runs)?;
     global.answer(&summary, || figures::text(&summary))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_powers_of_two_are_polling_intervals() {
+        assert_eq!(["1", "16", "64", "0.125"].map(power_of_two), [Ok(0), Ok(4), Ok(6), Ok(-3)]);
+        assert!(["0", "3", "128", "-1", "", "16 s"].into_iter().all(|text| power_of_two(text).is_err()));
+        let plan = LivePlan::named("cut-16").unwrap();
+        assert_eq!([plan.polled(Some(0)), plan.polled(None)].map(|plan| plan.poll_s()), [1.0, 16.0]);
+    }
 }

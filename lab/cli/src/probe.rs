@@ -12,6 +12,7 @@ mod run;
 mod show;
 mod table;
 mod watch;
+mod wire;
 
 use crate::GlobalOptions;
 use crate::failure::Failure;

@@ -149,6 +149,7 @@ fn us(ns: f64) -> String {
 const fn plain(location: TimestampingLocation) -> &'static str {
     match location {
         TimestampingLocation::User => "user space",
+        TimestampingLocation::MulticastCopy => "the copy of a multicast packet",
         TimestampingLocation::Socket => "the socket",
         TimestampingLocation::Tap => "the packet tap",
         TimestampingLocation::Driver => "the driver",
@@ -158,6 +159,7 @@ const fn plain(location: TimestampingLocation) -> &'static str {
 const fn how(location: TimestampingLocation) -> &'static str {
     match location {
         TimestampingLocation::User => "read the counter around sendmsg and recvmsg (ffclockd: stamps = \"user\")",
+        TimestampingLocation::MulticastCopy => "a second socket that hears the group, SO_TIMESTAMPNS",
         TimestampingLocation::Socket => {
             "SO_TIMESTAMPING with software stamps, both directions (ffclockd: stamps = \"kernel\")"
         }

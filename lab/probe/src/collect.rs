@@ -128,7 +128,8 @@ fn open_events(plan: &ProbePlan, label: &Label, unavailable: &mut Vec<String>) -
     }
     let ip_header = if plan.to.is_ipv4() { 20 } else { 40 };
     let (device, sites, thread) = (plan.device.as_str(), plan.probes.tracing, label.thread);
-    let scope = TracingScope { device, ip_header, lengths: plan.lengths, sites, thread };
+    let wire = plan.wire.as_deref();
+    let scope = TracingScope { device, wire, ip_header, lengths: plan.lengths, sites, thread };
     match PacketEvents::open(plan.counter, &scope) {
         Ok((events, missing)) => {
             unavailable.extend(missing);

@@ -4,7 +4,7 @@ use crate::payload::{LONGEST, reply};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 /// Between two looks at whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -33,6 +33,14 @@ impl EchoServer {
         let socket = UdpSocket::bind(address)?;
         socket.set_read_timeout(Some(LOOK_EVERY))?;
         Ok(EchoServer { socket })
+    }
+
+    /// Hears what is sent to a group as well, on the device that the routes of this host name for it.
+    ///
+    /// # Errors
+    /// It is no group, or there is no route to it.
+    pub fn join(&self, group: Ipv4Addr) -> io::Result<()> {
+        self.socket.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED)
     }
 
     /// Where it listens.

@@ -25,6 +25,8 @@ const BLOCK_PACKETS: u64 = 100;
 const BURST: u64 = 400;
 /// Of the sends of a burst, the share that is faster than the one that counts.
 const FAST: f64 = 0.1;
+/// The share of delays that a box of the paper's shows.
+const WHISKER: f64 = 0.9;
 
 /// What was measured with this number of probes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,8 +37,12 @@ pub struct EffectLevel {
     pub added: Option<ProbeKind>,
     /// From user space to the driver [ns].
     pub out_ns: Spread,
+    /// Their 90th percentile [ns], where the paper's whiskers end.
+    pub out_p90_ns: f64,
     /// From the driver to user space [ns].
     pub in_ns: Spread,
+    /// Their 90th percentile [ns].
+    pub in_p90_ns: f64,
     /// The wall time of one send [ns].
     pub send_ns: Spread,
     /// What the added probe costs by the wall time of sends.
@@ -168,7 +174,9 @@ impl Effect {
                 probes,
                 added: before.and_then(|before| kinds.get(before).copied()),
                 out_ns: Spread::of(&level.out_ns)?,
+                out_p90_ns: percentile(&level.out_ns, WHISKER)?,
                 in_ns: Spread::of(&incoming.in_ns)?,
+                in_p90_ns: percentile(&incoming.in_ns, WHISKER)?,
                 send_ns: Spread::of(&level.send_ns)?,
                 cost,
             });

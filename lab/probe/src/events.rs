@@ -61,6 +61,8 @@ pub struct PacketEvent {
 pub struct TracingScope<'a> {
     /// The device that the packets pass.
     pub device: &'a str,
+    /// The device at the other end of their link, if it is to be watched too.
+    pub wire: Option<&'a str>,
     /// Bytes of an IP header: 20 or 40.
     pub ip_header: u64,
     /// The lengths of their payloads.
@@ -127,6 +129,15 @@ struct ReceivedFields {
     device: Option<Field>,
 }
 
+/// An end of the link that the packets pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LinkEnd {
+    /// This host's.
+    Own,
+    /// The other one.
+    Far,
+}
+
 /// Follows test packets through the kernel.
 #[derive(Debug)]
 pub struct PacketEvents {
@@ -138,6 +149,7 @@ pub struct PacketEvents {
 #[derive(Debug)]
 struct EventDecoder {
     device: String,
+    wire: Option<String>,
     lengths: Lengths,
     queued: Option<SentFields>,
     started: StartedFields,
@@ -174,6 +186,7 @@ impl PacketEvents {
         }
         let decoder = EventDecoder {
             device: scope.device.to_owned(),
+            wire: scope.wire.map(str::to_owned),
             lengths: scope.lengths,
             queued,
             started,
@@ -215,20 +228,22 @@ impl EventDecoder {
     fn decode(&mut self, event: &TraceEvent<'_>, take: &mut impl FnMut(PacketEvent)) -> Option<()> {
         let id = event.id()?;
         let counter = event.counter;
-        let is_ours = |name: &Field| name.text(event.bytes) == Some(&self.device);
         if id == self.started.id {
-            if !is_ours(&self.started.device) {
-                return None;
+            let payload = self.started.payload(event.bytes)?;
+            if self.end_of(&self.started.device, event)? == LinkEnd::Far {
+                let code = self.code_of(payload, Direction::Incoming)?;
+                take(PacketEvent { site: Site::WireIn, counter, code });
+                return Some(());
             }
             let skb = self.started.skb.number(event.bytes)?;
-            let code = self.code_of(self.started.payload(event.bytes)?, Direction::Outgoing)?;
+            let code = self.code_of(payload, Direction::Outgoing)?;
             take(PacketEvent { site: Site::DriverOut, counter, code });
             if let Some(queued) = self.waiting.remove(&skb) {
                 take(PacketEvent { site: Site::QueueOut, counter: queued, code });
             }
             remember(&mut self.on_the_way, skb, code);
         } else if let Some(queued) = self.queued.as_ref().filter(|fields| fields.id == id) {
-            if is_ours(&queued.device) {
+            if self.end_of(&queued.device, event) == Some(LinkEnd::Own) {
                 remember(&mut self.waiting, queued.skb.number(event.bytes)?, counter);
             }
         } else if let Some(done) = self.done.as_ref().filter(|fields| fields.id == id) {
@@ -236,14 +251,26 @@ impl EventDecoder {
             take(PacketEvent { site: Site::DoneOut, counter, code });
         } else {
             let received = self.received.iter().find(|fields| fields.id == id)?;
-            if !received.device.as_ref().is_none_or(is_ours) {
-                return None;
-            }
+            let end = received.device.as_ref().map_or(Some(LinkEnd::Own), |device| self.end_of(device, event))?;
             let payload = received.length.number(event.bytes)?.checked_sub(received.headers)?;
-            let code = self.code_of(payload, Direction::Incoming)?;
-            take(PacketEvent { site: received.site, counter, code });
+            let (site, direction) = match (end, received.site) {
+                (LinkEnd::Own, site) => (site, Direction::Incoming),
+                (LinkEnd::Far, Site::DriverIn) => (Site::WireOut, Direction::Outgoing),
+                (LinkEnd::Far, _) => return None,
+            };
+            let code = self.code_of(payload, direction)?;
+            take(PacketEvent { site, counter, code });
         }
         Some(())
+    }
+
+    /// At which end of the link an event happened; `None` if elsewhere.
+    fn end_of(&self, device: &Field, event: &TraceEvent<'_>) -> Option<LinkEnd> {
+        let name = device.text(event.bytes)?;
+        if name == self.device {
+            return Some(LinkEnd::Own);
+        }
+        (Some(name) == self.wire.as_deref()).then_some(LinkEnd::Far)
     }
 
     fn code_of(&self, payload: u64, wanted: Direction) -> Option<u64> {

@@ -6,6 +6,12 @@
 //! within +-r, r = min d_out + min d_in. The paper's minimum is the packet that waited least. Behind the boundary that
 //! is the largest delay ([`BoundaryDistances`]).
 
+mod mixed;
+mod wire;
+
+pub use mixed::MixedPair;
+pub use wire::WireTrip;
+
 use crate::distances::{BoundaryDistances, SampledNs};
 use crate::passages::PacketPassages;
 use crate::payload::{Direction, DirectionInFiles};
@@ -24,12 +30,18 @@ const ENOUGH: f64 = 0.5;
 const EXAMPLES: usize = 3;
 
 /// Sites whose order no packet can change: the first before the second.
-const ORDERED: [(Site, Site); 22] = [
+const ORDERED: [(Site, Site); 28] = [
     (Site::UserSend, Site::QueueOut),
     (Site::QueueOut, Site::DriverOut),
     (Site::UserSend, Site::TapOut),
     (Site::TapOut, Site::DriverOut),
     (Site::DriverOut, Site::DoneOut),
+    (Site::DriverOut, Site::WireOut),
+    (Site::WireOut, Site::WireIn),
+    (Site::WireIn, Site::DriverIn),
+    (Site::UserSend, Site::LoopOut),
+    (Site::LoopOut, Site::DriverIn),
+    (Site::LoopOut, Site::SocketIn),
     (Site::UserSend, Site::SocketOut),
     (Site::SocketOut, Site::DriverIn),
     (Site::SocketOut, Site::SocketIn),
@@ -135,6 +147,10 @@ pub struct Findings {
     pub causality: Vec<OrderViolation>,
     /// Asymmetry by location.
     pub asymmetries: Vec<Asymmetry>,
+    /// What lies outside the host; `None` without stamps of the wire.
+    pub wire: Option<WireTrip>,
+    /// The asymmetry of every site out with every site in.
+    pub mixed: Vec<MixedPair>,
     /// One packet on its way; `None` where none came back.
     pub timeline: Option<PacketTimeline>,
 }
@@ -172,6 +188,8 @@ impl Findings {
                 .into_iter()
                 .filter_map(|location| view.asymmetry(location, &causality))
                 .collect(),
+            wire: WireTrip::of(&view, &causality),
+            mixed: mixed::pairs(&view, &causality),
             causality,
             timeline: PacketTimeline::of(passages, period),
         }
@@ -203,6 +221,11 @@ struct PassageView<'a> {
 impl PassageView<'_> {
     fn ns(&self, ticks: Ticks) -> f64 {
         (self.period * ticks).as_seconds() * 1e9
+    }
+
+    /// From one site to another by packet [ns].
+    fn spans(&self, from: Site, to: Site) -> Vec<(usize, f64)> {
+        self.passages.between(from, to).map(|(packet, ticks)| (packet, self.ns(ticks))).collect()
     }
 
     /// The delays of a site [ns], by packet.
@@ -276,9 +299,7 @@ impl PassageView<'_> {
         if (out, back) == self.reference {
             return None;
         }
-        let is_ours =
-            |order: &&OrderViolation| [order.first, order.second].iter().any(|site| *site == out || *site == back);
-        let is_violated = causality.iter().filter(is_ours).any(|order| order.violations > 0);
+        let is_violated = is_violated(causality, out, back);
         let (out, back) = (self.delays_ns(out), self.delays_ns(back));
         let (out, back) = (BoundaryDistances::of(&out)?, BoundaryDistances::of(&back)?);
         let edges_ns = (out.edge_ns(), back.edge_ns());
@@ -300,6 +321,13 @@ impl PassageView<'_> {
             },
         })
     }
+}
+
+/// Whether stamps of either site contradict the order of events.
+fn is_violated(causality: &[OrderViolation], out: Site, back: Site) -> bool {
+    let is_ours =
+        |order: &&OrderViolation| [order.first, order.second].iter().any(|site| *site == out || *site == back);
+    causality.iter().filter(is_ours).any(|order| order.violations > 0)
 }
 
 #[cfg(test)]

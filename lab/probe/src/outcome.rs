@@ -114,6 +114,12 @@ impl ProbeOutcome {
                 "no packet passed skb_copy_datagram_iovec (this kernel copies packets without fragments another way)";
             self.unavailable.push(format!("copy: {reason}"));
         }
+        if let Some(device) = plan.wire.as_ref().filter(|_| self.passages.count(Site::WireOut) == 0) {
+            self.unavailable.push(format!("wire: the kernel's tracing saw no request arrive at {device}"));
+        }
+        if plan.to.ip().is_multicast() && self.passages.count(Site::LoopOut) == 0 {
+            self.unavailable.push("multicast copy: no copy of a request came back to this host".to_owned());
+        }
         self.methods.mapping = collected.mono_pairs.error().filter(|_| !collected.passages.is_empty());
     }
 }

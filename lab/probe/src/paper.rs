@@ -318,18 +318,22 @@ impl PaperView<'_> {
     /// The paper's stamp is taken from a copy that comes back over loopback, at any time; Linux takes it in the driver.
     fn socket_out_breaks_causality(&self) -> PaperClaim {
         let text = "the socket's stamp on the way out can come after the packet is back";
-        let pairs = [(Site::SocketOut, Site::DriverIn), (Site::SocketOut, Site::SocketIn)];
+        let delays = || self.digest.all().flat_map(|(_, findings)| &findings.delays);
+        // The paper's own mechanism, where it was measured.
+        let has_copies = delays().any(|delay| delay.site == Site::LoopOut);
+        let stamp = if has_copies { Site::LoopOut } else { Site::SocketOut };
+        let pairs = [(stamp, Site::DriverIn), (stamp, Site::SocketIn)];
         let orders = self.digest.all().flat_map(|(_, findings)| &findings.causality);
         let ours = orders.filter(|order| pairs.contains(&(order.first, order.second)));
         let (packets, broken) =
             ours.fold((0, 0), |(packets, broken), order| (packets.max(order.count), broken + order.violations));
-        let smallest = self.digest.all().flat_map(|(_, findings)| &findings.delays);
-        let earliest = smallest.filter(|delay| delay.site == Site::SocketOut).map(|delay| delay.delay_ns.min);
+        let earliest = delays().filter(|delay| delay.site == stamp).map(|delay| delay.delay_ns.min);
         let Some(earliest) = earliest.reduce(f64::min).filter(|_| packets > 0) else {
             return Judgement::missing("needs the socket's stamps and the driver").claim(text, "IV and V");
         };
         let words = format!(
-            "{broken} violations; the stamp lies up to {} us behind the driver's boundary (the paper: 356 us)",
+            "{broken} violations; the stamp{} lies up to {} us behind the driver's boundary (the paper: 356 us)",
+            if has_copies { " of the multicast copy" } else { "" },
             us((-earliest).max(0.0))
         );
         Statement { verdict: VERDICTS[usize::from(broken > 0)], words }.judged().claim(text, "IV and V")

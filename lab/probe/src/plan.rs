@@ -12,10 +12,12 @@ pub const MOST_PACKETS: u64 = 10_000_000;
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct ProbePlan {
-    /// The echo server.
+    /// The echo server, or a multicast group that it has joined.
     pub to: SocketAddr,
     /// The device on the way to it.
     pub device: String,
+    /// The other end of the link, where it is a device of this kernel, to be watched too.
+    pub wire: Option<String>,
     /// The number of packets.
     pub packets: u64,
     /// The number of packets per second.

@@ -10,6 +10,7 @@ mod table;
 mod text;
 
 use crate::agreement::Methods;
+use crate::effect::Effect;
 use crate::outcome::{PacketCounts, ProbeOutcome};
 use crate::passages::{Beyond, PacketPassages};
 use crate::site::Site;
@@ -89,6 +90,8 @@ pub struct ProbeRecord {
     pub about: Value,
     /// The counter's period.
     pub period: Period,
+    /// What the probes cost, where that was measured.
+    pub effect: Option<Effect>,
     /// The phases in the order of time.
     pub phases: Vec<PhaseRecord>,
 }
@@ -127,6 +130,20 @@ impl ProbeWriter {
         } else {
             ProbeWriter::Lines(Box::new(text::TextRecord::begin(file, &about)?))
         })
+    }
+
+    /// Notes what the probes cost; before the phases.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn effect(&mut self, effect: &Effect) -> Result<(), RecordError> {
+        match self {
+            ProbeWriter::Lines(lines) => lines.effect(effect),
+            ProbeWriter::Table(table) => {
+                table.effect(effect);
+                Ok(())
+            }
+        }
     }
 
     /// Appends a phase.

@@ -16,11 +16,13 @@ use crate::site::Site;
 use core::ops::ControlFlow;
 use core::time::Duration;
 use ffclock_counter::{read_bracketed, read_ordered};
-use ffclock_sys::{Received, SendId, SocketEvent, StampMode, StampedSocket, Stamper, Transmitted, mono_now};
+use ffclock_sys::{
+    Received, SendId, SocketEvent, StampMode, StampedSocket, Stamper, Transmitted, device_index, mono_now,
+};
 use ffclock_units::{Moment, Mono, Span, Ticks};
 use std::collections::VecDeque;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 
 /// A reply that has not come by then is lost.
@@ -74,11 +76,25 @@ fn is_passing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error().is_some_and(|code| gone.contains(&code))
 }
 
+/// The socket that talks, and the one that hears the copies of what goes to a group. The answers to that come from the
+/// server's own address, so that the first one is not connected to the group.
+fn sockets(plan: &ProbePlan) -> io::Result<(StampedSocket, Option<StampedSocket>)> {
+    if !plan.to.ip().is_multicast() {
+        return Ok((StampedSocket::connect(plan.to, StampMode::Kernel)?, None));
+    }
+    let device = device_index(&plan.device).ok_or(io::ErrorKind::NotFound)?;
+    let copies = StampedSocket::in_group(plan.to, device, StampMode::Kernel)?;
+    let any = (Ipv4Addr::UNSPECIFIED, 0).into();
+    Ok((StampedSocket::bind(any, StampMode::Kernel)?, Some(copies)))
+}
+
 /// The conversation with the echo server.
 struct Talk<'a> {
     plan: &'a ProbePlan,
     run: u64,
     socket: StampedSocket,
+    /// Hears what is sent to the group, if that is where requests go.
+    copies: Option<StampedSocket>,
     stamper: Stamper,
     passages: PacketPassages,
     counts: PacketCounts,
@@ -90,12 +106,13 @@ struct Talk<'a> {
 impl<'a> Talk<'a> {
     fn open(plan: &'a ProbePlan) -> Result<Self, ProbeError> {
         let failed = |error| ProbeError::Socket { what: format!("cannot talk to {}", plan.to), error };
-        let socket = StampedSocket::connect(plan.to, StampMode::Kernel).map_err(failed)?;
+        let (socket, copies) = sockets(plan).map_err(failed)?;
         let run = ffclock_sys::random_nonce().map_err(failed)?;
         Ok(Talk {
             plan,
             run,
             socket,
+            copies,
             stamper: Stamper::new(plan.counter, plan.period),
             passages: PacketPassages::new(read_ordered(plan.counter)),
             counts: PacketCounts::default(),
@@ -161,7 +178,11 @@ impl<'a> Talk<'a> {
         let identity = TestPacketId { run: self.run, sequence, direction: Direction::Outgoing };
         let bytes = identity.write(self.plan.lengths, &mut buffer);
         self.counts.sent += 1;
-        match self.socket.send(bytes, &mut self.stamper) {
+        let sent = match self.copies {
+            Some(_) => self.socket.send_to(bytes, self.plan.to, &mut self.stamper),
+            None => self.socket.send(bytes, &mut self.stamper),
+        };
+        match sent {
             Ok(sent) => {
                 self.passages.send(sent.user.counter);
                 if self.in_flight.len() == MOST_IN_FLIGHT {
@@ -194,6 +215,7 @@ impl<'a> Talk<'a> {
     }
 
     fn drain(&mut self) -> Result<(), ProbeError> {
+        self.drain_copies()?;
         let mut buffer = [0; LONGEST + 1];
         loop {
             let event = self.socket.next_event(&mut buffer, &mut self.stamper);
@@ -209,6 +231,24 @@ impl<'a> Talk<'a> {
                 }
             }
         }
+    }
+
+    /// Notes when the copies of our requests were received.
+    fn drain_copies(&mut self) -> Result<(), ProbeError> {
+        let Some(copies) = &mut self.copies else { return Ok(()) };
+        let failed = |error| ProbeError::Socket { what: "cannot receive copies".to_owned(), error };
+        let mut buffer = [0; LONGEST + 1];
+        while let Some(event) = copies.next_event(&mut buffer, &mut self.stamper).map_err(failed)? {
+            let SocketEvent::Received(received) = event else { continue };
+            let identity = TestPacketId::read(buffer.get(..received.length).unwrap_or(&[]));
+            let ours = |identity: &TestPacketId| identity.run == self.run && identity.direction == Direction::Outgoing;
+            let Some(identity) = identity.filter(ours) else { continue };
+            match received.kernel {
+                Ok(stamp) => drop(self.passages.note(identity.sequence, Site::LoopOut, stamp.counter)),
+                Err(_) => self.counts.socket_stamps_discarded += 1,
+            }
+        }
+        Ok(())
     }
 
     fn take_sent(&mut self, sent: &Transmitted) {

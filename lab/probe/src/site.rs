@@ -11,6 +11,8 @@ named! {
     pub enum Site {
         /// User space, right before sendmsg.
         UserSend = "user",
+        /// The receive stamp of the copy that a multicast request leaves for this host itself (`IP_MULTICAST_LOOP`).
+        LoopOut = "loop",
         /// eBPF at tc egress.
         TcOut = "tc",
         /// The packet is queued for the device (`net_dev_queue`).
@@ -21,8 +23,12 @@ named! {
         DriverOut = "driver",
         /// The socket's software transmit stamp (`SOF_TIMESTAMPING_TX_SOFTWARE`).
         SocketOut = "socket",
+        /// The other end of the link receives it, outside this host's stack.
+        WireOut = "wire",
         /// The driver is done with it (`net_dev_xmit`).
         DoneOut = "driver-done",
+        /// The other end of the link sends it, outside this host's stack.
+        WireIn = "wire",
         /// eBPF at XDP, before the driver makes a packet of it.
         XdpIn = "xdp",
         /// The driver hands it to the stack (`napi_gro_receive_entry`, or `netif_rx` where there is no NAPI).
@@ -54,6 +60,8 @@ named! {
     pub enum TimestampingLocation {
         /// Around the system calls.
         User = "user",
+        /// The stamps that the paper's socket has: of the copy of a multicast packet, and of the socket.
+        MulticastCopy = "multicast copy",
         /// The kernel's software stamps of the socket.
         Socket = "socket",
         /// The packet tap.
@@ -91,6 +99,7 @@ impl TimestampingLocation {
     pub const fn sites(self) -> (Site, Site) {
         match self {
             TimestampingLocation::User => (Site::UserSend, Site::UserReceive),
+            TimestampingLocation::MulticastCopy => (Site::LoopOut, Site::SocketIn),
             TimestampingLocation::Socket => (Site::SocketOut, Site::SocketIn),
             TimestampingLocation::Tap => (Site::TapOut, Site::TapIn),
             TimestampingLocation::Driver => (Site::DriverOut, Site::DriverIn),

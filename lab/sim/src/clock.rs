@@ -15,9 +15,12 @@ use ffclock_units::{Bound, ClockError, Counter, Exchange, Moment, Period, Standa
 /// The names of the clocks of one server.
 pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
 
-/// The clocks that can be run in a world, by name: those of one server; or those of several servers, and under the name
-/// of each server the learned clock that asks it alone.
+/// The clocks that can be run in a world, by name: those of one server, of a master of PTP or of pulses; or those of
+/// several servers, and under the name of each server the learned clock that asks it alone.
 pub fn names_in(scenario: &Scenario) -> Vec<&str> {
+    if let Some(names) = crate::signals::names_in(scenario) {
+        return names.to_vec();
+    }
     if scenario.servers.is_empty() {
         return NAMES.to_vec();
     }
@@ -26,7 +29,8 @@ pub fn names_in(scenario: &Scenario) -> Vec<&str> {
 
 /// Whether some clock or oracle has this name.
 pub(crate) fn is_name(name: &str) -> bool {
-    NAMES.contains(&name) || ENSEMBLES.contains(&name) || crate::oracle::ORACLES.contains(&name)
+    let of_signals = crate::signals::SERVOS.contains(&name) || name == crate::signals::OPTIMUM;
+    of_signals || NAMES.contains(&name) || ENSEMBLES.contains(&name) || crate::oracle::ORACLES.contains(&name)
 }
 
 /// A clock at one reading of the counter.

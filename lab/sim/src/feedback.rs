@@ -3,13 +3,17 @@
 //! They are opponents, not straw men: each runs with the defaults that its source documents, and steps to the first
 //! measurement as all of these daemons can be configured to.
 
+mod linreg;
 mod pi;
 mod pll;
+mod ptp4l;
 mod regression;
 mod system_clock;
 
+pub(crate) use linreg::Linreg;
 pub(crate) use pi::Pi;
 pub(crate) use pll::{ClockDiscipline, ClockFilter, FilterChoice, FilterStage, LOST_MAX, Pll, PollWatch, STAGES};
+pub(crate) use ptp4l::Ptp4l;
 pub(crate) use regression::{Aim, Corrector, FittedLine, Regression, SampleHistory};
 pub(crate) use system_clock::SystemClock;
 
@@ -45,6 +49,25 @@ pub(crate) trait Servo {
 
     /// A second has passed.
     fn second(&mut self, _counter: Counter, _clock: &mut SystemClock) {}
+}
+
+/// When an offset was measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SteeringTime {
+    pub(crate) counter: Counter,
+    /// Time of the uncorrected counter since the first measurement [s].
+    pub(crate) raw_time: f64,
+}
+
+/// Steers a system clock by offsets that were made elsewhere, as the servos of linuxptp do.
+pub(crate) trait OffsetServo {
+    /// Takes an offset, clock minus master [s].
+    fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock);
+
+    /// The master's rate over the steered clock's, as far as the servo knows it.
+    fn rate_ratio(&self) -> f64 {
+        1.0
+    }
 }
 
 /// A system clock from the first measurement on, which sets it.

@@ -11,6 +11,7 @@ mod hidden;
 mod medians;
 mod scales;
 mod several;
+mod signals;
 
 use crate::scenario::{NAMES, Tag};
 use crate::{Cast, ORACLES, Run, RunResult, Scenario, ScenarioError, Sinks};
@@ -39,6 +40,9 @@ pub fn needed() -> Result<Vec<String>, ScenarioError> {
 
 /// The clocks that a run of this scenario needs.
 pub fn judged(scenario: &Scenario) -> Vec<&str> {
+    if crate::signals::names_in(scenario).is_some() {
+        return crate::clocks_in(scenario);
+    }
     if scenario.servers.is_empty() {
         return if several::needs_learned_only(scenario) { vec!["learned"] } else { JUDGED.to_vec() };
     }
@@ -138,7 +142,7 @@ impl Campaign {
         let single: Vec<Goal> = SINGLE.iter().map(|single| self.worst_of(single)).collect();
         let of_one = [against_rivals(&medians), against_the_oracle(&medians), single, self.outage(), claims(&medians)];
         let of_several = [self.goals_of_several(), self.goals_of_calibration()].concat();
-        [of_one.concat(), self.scales(), self.daily_waves(), of_several].concat()
+        [of_one.concat(), self.scales(), self.daily_waves(), of_several, self.goals_of_signals()].concat()
     }
 
     /// Goals about two hours without the server.
@@ -369,11 +373,11 @@ mod tests {
         let counts = [Tag::RouteOneWay, Tag::WrongServer, Tag::Outage2h, Tag::DifferenceClock].map(count);
         assert_eq!(counts, [4, 2, 1, 1]);
         let counts = [Tag::Liars, Tag::HiddenLiar, Tag::SeveralAlike, Tag::DrawnAsymmetry, Tag::SoftHump].map(count);
-        assert_eq!(counts, [15, 3, 5, 4, 2]);
-        assert_eq!([Tag::DailyWave, Tag::Past].map(count), [2, 5]);
+        assert_eq!(counts, [20, 5, 5, 4, 2]);
+        assert_eq!([Tag::DailyWave, Tag::Past, Tag::HardwareStamps, Tag::Pulses].map(count), [2, 5, 3, 2]);
         let needed = needed().unwrap();
         assert!(needed.iter().all(|name| Scenario::named(name).is_ok()));
-        assert_eq!(needed.len(), scenario::NAMES.len() + 15 + 3 + 5 * 7);
+        assert_eq!(needed.len(), scenario::NAMES.len() + 20 + 5 + 2 + 5 * 7);
     }
 
     #[test]

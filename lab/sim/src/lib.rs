@@ -30,6 +30,7 @@ mod result;
 pub mod scenario;
 mod server;
 mod several;
+mod signals;
 mod world;
 
 pub use check::CheckResult;
@@ -37,6 +38,7 @@ pub use clock::{FeedForward, NAMES as CLOCKS, Read, ReadingClaims, Timekeeper, n
 pub use counter::{CounterKind, SimulatedCounter};
 pub use oracle::ORACLES;
 pub use oscillator::Oscillator;
+pub use path::Path;
 pub use random::Random;
 pub use result::{BeliefResult, ClockResult, OracleRatio, RunResult, ServerBelief, ServerResult, WindowResult};
 pub use scenario::{Scenario, ScenarioError};

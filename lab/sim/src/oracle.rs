@@ -12,7 +12,7 @@
 
 mod causal;
 mod density;
-mod dynamics;
+pub(crate) mod dynamics;
 mod evidence;
 mod knowledge;
 mod particles;

@@ -16,9 +16,9 @@ pub(crate) fn floor(spec: &PathSpec, direction: Direction, at: Span) -> Span {
     routes.fold(of(spec.forward.0, spec.backward.0), |floor, route| floor + of(route.forward.0, route.backward.0))
 }
 
-/// Both ways.
+/// A path, both ways.
 #[derive(Clone, Debug)]
-pub(crate) struct Path {
+pub struct Path {
     spec: PathSpec,
     forward: Queues,
     backward: Queues,
@@ -26,8 +26,8 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Its chance is a stream of this name.
-    pub(crate) fn new(spec: &PathSpec, (seed, stream): (u64, &str)) -> Self {
+    /// Its chance is the stream of this name of a seed.
+    pub fn new(spec: &PathSpec, (seed, stream): (u64, &str)) -> Self {
         Path {
             forward: Queues::new(&spec.queue, Direction::Outgoing),
             backward: Queues::new(&spec.queue, Direction::Incoming),
@@ -37,7 +37,7 @@ impl Path {
     }
 
     /// When the copies of a packet arrive that leaves at `at`: none, one or two.
-    pub(crate) fn travel(&mut self, direction: Direction, at: Span) -> [Option<Span>; 2] {
+    pub fn travel(&mut self, direction: Direction, at: Span) -> [Option<Span>; 2] {
         let lost = self.random.chance(self.spec.loss);
         let twice = self.random.chance(self.spec.duplicate);
         if lost || !self.is_open(at.as_seconds()) {

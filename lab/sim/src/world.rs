@@ -10,7 +10,7 @@ mod server_link;
 use crate::account::{ClockAccount, ReadingTime};
 use crate::agenda::Agenda;
 use crate::belief::BeliefAccount;
-use crate::clock::{self, Maker, ReadingClaims};
+use crate::clock::{self, Maker, Read, ReadingClaims};
 use crate::counter::SimulatedCounter;
 use crate::host::SimulatedHost;
 use crate::oracle::{self, ORACLES, OracleWitness, TimeOrigin, TrueStamps};
@@ -20,6 +20,7 @@ use crate::random::Random;
 use crate::result::{ClockResult, RunResult, ServerResult};
 use crate::scenario::{Asleep, Length, Scenario, SuspendSpec};
 use crate::several::{Contact, Contender, ServerChange};
+use crate::signals::SignalWorld;
 use ffclock_estimator::LearnedConfig;
 use ffclock_source::{Event as SourceEvent, Nonce, Source, Ticket};
 use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
@@ -54,7 +55,13 @@ pub struct ShownReading<'a> {
     pub claims: Option<ReadingClaims>,
 }
 
-impl ShownReading<'_> {
+impl<'a> ShownReading<'a> {
+    /// What the clock of this name showed then.
+    pub(crate) fn of(clock: &'a str, look: ReadingTime, read: Read) -> Self {
+        let error = ClockError::new(read.time - look.truth);
+        ShownReading { clock, at: look.at, counter: look.counter, error, claims: read.claims }
+    }
+
     /// The true time then.
     pub fn truth(&self) -> Moment<Tai> {
         begin() + self.at
@@ -105,6 +112,16 @@ enum Errand {
     AtHost(Bytes),
     /// The host stamps a reply that arrived at this time.
     Stamped(Bytes, Span),
+}
+
+/// What is left when a world has ended.
+pub(crate) struct RunOutcome {
+    pub(crate) clocks: Vec<ClockResult>,
+    pub(crate) servers: Vec<ServerResult>,
+    pub(crate) requests: u64,
+    pub(crate) exchanges: u64,
+    /// Forward minimum delay minus backward minimum delay.
+    pub(crate) asymmetry: Span,
 }
 
 /// When an event of a source came, and when the packet that caused it was on the wire.
@@ -167,29 +184,19 @@ impl Run<'_> {
 
     /// The same with this cast, and with every reading handed out, too.
     pub fn execute_as<'b>(&'b self, cast: &Cast<'_>, sinks: Sinks<'b>) -> RunResult {
-        let Cast { clocks, learned } = *cast;
         let scenario = self.scenario.drawn(self.seed);
-        let mut world = World::new(&scenario, self.seed, sinks);
-        let oracles: Vec<&str> = ORACLES.into_iter().filter(|name| clocks.contains(name)).collect();
-        if !oracles.is_empty() && scenario.servers.is_empty() {
-            let origin = TimeOrigin { counter: SimulatedCounter::BEGIN, time: begin() };
-            world.witness = Some(OracleWitness::new(&scenario, origin));
-        }
-        let maker = Maker { scenario: &scenario, learned };
-        world.clocks = clocks.iter().filter_map(|name| world.judged(name, &maker)).collect();
-        world.live();
-        let servers = world.server_results();
-        let (requests, exchanges) = world.traffic();
-        let (asymmetry, duration) = (world.whole_asymmetry(), scenario.duration.seconds());
-        let mut clocks: Vec<ClockResult> = world.clocks.into_iter().map(AccountedClock::result).collect();
-        clocks.extend(world.witness.map(|witness| witness.judge(&oracles, self.seed)).unwrap_or_default());
+        let outcome = match SignalWorld::of(&scenario, self.seed, cast) {
+            Some(world) => world.live(sinks),
+            None => self.converse(&scenario, cast, sinks),
+        };
+        let RunOutcome { clocks, servers, requests, exchanges, asymmetry } = outcome;
         let checks: Vec<_> = crate::check::all(self.scenario).flatten().map(|check| check.judge(&clocks)).collect();
         RunResult {
             scenario: self.name.to_owned(),
             tags: self.scenario.tags.clone(),
             seed: self.seed,
-            without: learned.left_out().into_iter().map(str::to_owned).collect(),
-            duration_s: duration,
+            without: cast.learned.left_out().into_iter().map(str::to_owned).collect(),
+            duration_s: scenario.duration.seconds(),
             asymmetry_s: asymmetry.as_seconds(),
             servers,
             requests,
@@ -200,6 +207,25 @@ impl Run<'_> {
             past: None,
             checks,
         }
+    }
+
+    /// A world in which servers are asked.
+    fn converse(&self, scenario: &Scenario, cast: &Cast<'_>, sinks: Sinks<'_>) -> RunOutcome {
+        let Cast { clocks, learned } = *cast;
+        let mut world = World::new(scenario, self.seed, sinks);
+        let oracles: Vec<&str> = ORACLES.into_iter().filter(|name| clocks.contains(name)).collect();
+        if !oracles.is_empty() && scenario.servers.is_empty() {
+            let origin = TimeOrigin { counter: SimulatedCounter::BEGIN, time: begin() };
+            world.witness = Some(OracleWitness::new(scenario, origin));
+        }
+        let maker = Maker { scenario, learned };
+        world.clocks = clocks.iter().filter_map(|name| world.judged(name, &maker)).collect();
+        world.live();
+        let (servers, asymmetry) = (world.server_results(), world.whole_asymmetry());
+        let (requests, exchanges) = world.traffic();
+        let mut clocks: Vec<ClockResult> = world.clocks.into_iter().map(AccountedClock::result).collect();
+        clocks.extend(world.witness.map(|witness| witness.judge(&oracles, self.seed)).unwrap_or_default());
+        RunOutcome { clocks, servers, requests, exchanges, asymmetry }
     }
 
     /// What a trace of this run says about itself.
@@ -220,8 +246,18 @@ impl Run<'_> {
     }
 }
 
-fn begin() -> Moment<Tai> {
+/// The true time at which every world begins.
+pub(crate) fn begin() -> Moment<Tai> {
     Moment::from_origin(Span::from_secs(BEGIN_TAI_S))
+}
+
+/// How long until the clocks are read again: at times of chance, so that the readings do not keep step with what the
+/// clocks hear.
+pub(crate) fn reading_interval(scenario: &Scenario, readings: &mut Random) -> Span {
+    let [shortest, longest] = READING_INTERVAL_S;
+    let usual = || (scenario.poll.seconds() / READINGS_PER_POLL).clamp(shortest, longest);
+    let mean = scenario.reading.map_or_else(usual, Length::seconds);
+    Span::from_seconds(mean * (0.5 + readings.uniform()))
 }
 
 fn mono(now: Span) -> Moment<Mono> {
@@ -568,12 +604,8 @@ impl<'a, 'b> World<'a, 'b> {
     }
 
     fn plan_reading(&mut self, now: Span) {
-        let [shortest, longest] = READING_INTERVAL_S;
-        let usual = || (self.scenario.poll.seconds() / READINGS_PER_POLL).clamp(shortest, longest);
-        let mean = self.scenario.reading.map_or_else(usual, Length::seconds);
-        // At times of chance, so that the readings do not keep step with the exchanges.
-        let interval = mean * (0.5 + self.readings.uniform());
-        self.agenda.enter(now + Span::from_seconds(interval), Happening::Reading);
+        let interval = reading_interval(self.scenario, &mut self.readings);
+        self.agenda.enter(now + interval, Happening::Reading);
     }
 
     fn read(&mut self, now: Span) {
@@ -582,8 +614,7 @@ impl<'a, 'b> World<'a, 'b> {
         for judged in &mut self.clocks {
             let read = judged.clock.read(counter);
             if let (Some(sink), Some(read)) = (&mut self.sinks.samples, read) {
-                let error = ClockError::new(read.time - look.truth);
-                sink(&ShownReading { clock: judged.account.name(), at: now, counter, error, claims: read.claims });
+                sink(&ShownReading::of(judged.account.name(), look, read));
             }
             judged.account.note(look, read);
             judged.note_step(now);

@@ -3,7 +3,7 @@
 //! What does not hold is listed with its figure in `known-misses.txt` beside this file. A miss that is not there fails
 //! the test, and so does a line that is stale: its check holds again, or is none of its scenario's any more.
 
-use ffclock_sim::{CheckResult, ENSEMBLES, Run, Scenario, scenario};
+use ffclock_sim::{CheckResult, ENSEMBLES, Run, Scenario, clocks_in, scenario};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,10 +17,20 @@ fn known() -> BTreeSet<(String, String)> {
     lines.map(|line| part(line).expect("SCENARIO: CHECK")).collect()
 }
 
+fn clocks(scenario: &Scenario) -> Vec<&str> {
+    if scenario.ptp.is_some() || scenario.pulses.is_some() {
+        clocks_in(scenario)
+    } else if scenario.servers.is_empty() {
+        CLOCKS.to_vec()
+    } else {
+        ENSEMBLES.to_vec()
+    }
+}
+
 fn missed(name: &str) -> Vec<CheckResult> {
     let scenario = Scenario::named(name).expect("built in");
-    let clocks: &[&str] = if scenario.servers.is_empty() { &CLOCKS } else { &ENSEMBLES };
-    let result = Run { name, scenario: &scenario, seed: 1 }.execute_with(clocks, None);
+    let clocks = clocks(&scenario);
+    let result = Run { name, scenario: &scenario, seed: 1 }.execute_with(&clocks, None);
     result.checks.into_iter().filter(|check| !check.passed).collect()
 }
 

@@ -247,3 +247,23 @@ fn the_worlds_of_the_papers_figures_can_be() {
     let outcomes: Vec<_> = read.collect();
     assert!(outcomes.len() > 5 && outcomes.iter().all(Result::is_ok), "{outcomes:?}");
 }
+
+#[test]
+fn what_says_nothing_beside_a_master_or_pulses_is_refused() {
+    let ptp = "poll = \"1 s\"\n[ptp]\nnoise = \"10 ns\"\nstep = \"8 ns\"\n";
+    let pulses = |poll: &str| format!("poll = {poll:?}\n[pulses]\njitter = \"1 us\"\nerror = \"6 us\"\n");
+    assert_eq!(complaint(&format!("{ptp}{PATH}")), "it is accepted");
+    assert_eq!(complaint(&pulses("1 s")), "it is accepted");
+    for (lines, key) in [
+        (format!("{ptp}[pulses]\njitter = \"1 us\"\nerror = \"6 us\"\n{PATH}"), "ptp: there may be no pulses"),
+        (format!("{ptp}[host]\nstamps = \"user\"\n{PATH}"), "ptp: there may be no host"),
+        (ptp.to_owned(), "path.forward"),
+        (format!("{}{PATH}", pulses("1 s")), "pulses: there may be no path"),
+        (pulses("2 s"), "poll: pulses come each second"),
+        (pulses("1 s").replace("\"6 us\"", "\"0 s\""), "pulses.error"),
+        (format!("{}{PATH}", ptp.replace("8 ns", "0 s")), "ptp.step"),
+    ] {
+        let why = complaint(&lines);
+        assert!(why.contains(key), "{lines}: {why}");
+    }
+}

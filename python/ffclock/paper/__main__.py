@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _CHECKOUT: Final = Path(__file__).resolve().parents[3]
 _FIRST, _LAST = 2, 12
+_OURS: Final = 12
+"""The figure that the paper does not have."""
 
 _NEEDS: Final = "the figures need allantools, numpy, matplotlib and polars"
 
@@ -30,7 +32,8 @@ ffclock is this project's own estimator; the classic one is the algorithm that t
 
 
 def write(output: Path, figures: Sequence[Figure], comparison: Comparison | None) -> Path:
-    """Writes PNG files, the table as CSV and the page; returns the page."""
+    """Writes PNG files, the table as CSV, the verdicts and the page; returns the page."""
+    from ..evidence.verdict import update  # noqa: PLC0415
     from .comparison import picture  # noqa: PLC0415
     from .page import page  # noqa: PLC0415
 
@@ -42,6 +45,7 @@ def write(output: Path, figures: Sequence[Figure], comparison: Comparison | None
         overview = picture(comparison)
         (output / "table.png").write_bytes(overview)
         comparison.frame.write_csv(output / "table.csv")
+    update(output, (verdict for figure in figures if int(figure.number) < _OURS for verdict in figure.verdicts()))
     path = output / "index.html"
     path.write_text(page(_INTRODUCTION, figures, (comparison, overview)), encoding="utf-8")
     return path
@@ -95,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _arguments(arguments)
     begun = time.monotonic()
     try:
+        from ..evidence.verdict import VerdictError  # noqa: PLC0415
         from ..program import ProgramError  # noqa: PLC0415
         from ..tables import RunError  # noqa: PLC0415
         from .making import make  # noqa: PLC0415
@@ -104,13 +109,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         print(f"ffclock.paper: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
-    except (ProgramError, RunError, OSError) as error:
+    except (ProgramError, RunError, VerdictError, OSError) as error:
         print(f"ffclock.paper: {error}", file=sys.stderr)
         return 2
     for figure in figures:
         for finding in figure.findings:
-            mark = {True: "as in the paper", False: "NOT as in the paper", None: "-"}[finding.agrees]
-            print(f"figure {figure.number:>2}  {mark:<19}  {finding.what}: {finding.ours}")
+            mark = "-" if finding.outcome == "not measured" else finding.outcome
+            print(f"figure {figure.number:>2}  {mark:<15}  {finding.what}: {finding.ours}")
     print(f"{path} ({time.monotonic() - begun:.0f} s)")
     return 0
 

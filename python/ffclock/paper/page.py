@@ -27,14 +27,14 @@ def page(introduction: str, figures: Sequence[Figure], compared: tuple[Compariso
 
 def _summary(figures: Sequence[Figure]) -> str:
     rows = [
-        (f"Figure {figure.number}", figure.title, "✓ as in the paper" if figure.agrees else "✗ differs, see there") for figure in figures
+        (f"Figure {figure.number}", figure.title, "✓ nothing differs" if figure.agrees else "✗ differs, see there") for figure in figures
     ]
     return table("Shape", ("figure", "", "shape"), rows)
 
 
 def _figure(figure: Figure) -> str:
     commands = "<br>".join(f"<code>{escape(command)}</code>" for command in figure.commands)
-    findings = table("", ("what", "paper", "here", ""), [finding.row() for finding in figure.findings])
+    findings = table("", ("what", "paper", "here", "here / paper", "fails unless", ""), [finding.row() for finding in figure.findings])
     return (
         f'<figure id="{figure.name}"><h2>Figure {escape(figure.number)}: {escape(figure.title)}</h2>'
         f"{picture(figure.png, figure.title)}\n<figcaption><p>Counterpart of figure {escape(figure.number)} of the paper. "

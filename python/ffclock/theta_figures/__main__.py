@@ -27,9 +27,10 @@ class ResultsError(ValueError):
 
 def write(output: Path, measured: Sequence[Measured], about: Mapping[str, Any]) -> tuple[Path, list[Verdict]]:
     """Writes PNG files, the results as JSON and the page; returns the page and the verdicts."""
+    from ..evidence.verdict import write as write_verdicts  # noqa: PLC0415
     from . import drawing  # noqa: PLC0415
     from .page import page  # noqa: PLC0415
-    from .verdicts import judge  # noqa: PLC0415
+    from .verdicts import evidence, judge  # noqa: PLC0415
 
     output.mkdir(parents=True, exist_ok=True)
     pictures = {
@@ -51,6 +52,7 @@ def write(output: Path, measured: Sequence[Measured], about: Mapping[str, Any]) 
     verdicts = judge(measured)
     results = {"format": _FORMAT, "about": dict(about), "measured": [found.json() for found in measured]}
     (output / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    write_verdicts(output, evidence(measured, about.get("command", "tools/figures-theta")))
     path = output / "index.html"
     path.write_text(page(measured, verdicts, drawn, about), encoding="utf-8")
     return path, verdicts
@@ -71,14 +73,15 @@ def read_results(path: Path) -> tuple[list[Measured], dict[str, Any]]:
 
 def _measure(options: argparse.Namespace) -> tuple[list[Measured], dict[str, Any]]:
     from ..program import Program  # noqa: PLC0415
-    from .campaign import SHORT, Extent, measure, namespaces_missing  # noqa: PLC0415
+    from .campaign import LONG, SHORT, Extent, measure, namespaces_missing  # noqa: PLC0415
 
     program = Program.find(options.ffclock_lab)
-    extent = SHORT if options.short else Extent()
+    extent = SHORT if options.short else LONG if options.long else Extent()
     missing = "left out by --no-live" if options.no_live else namespaces_missing()
     if missing:
         print(f"SKIP: no live runs: {missing}", file=sys.stderr)
     about = {
+        "command": "tools/figures-theta" + (" --short" if options.short else " --long" if options.long else ""),
         "processors": os.cpu_count() or 1,
         "load": os.getloadavg()[0],
         "extent": f"Live: {extent.live_runs} runs of {extent.live_rounds} rounds a cell, in network namespaces; simulated: "
@@ -96,7 +99,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog="example: python -m ffclock.theta_figures -o target/figures-theta",
     )
     parser.add_argument("-o", "--output", type=Path, default=Path("target/figures-theta"), metavar="DIR", help="where everything goes")
-    parser.add_argument("--short", action="store_true", help="few and short runs, to see that everything works")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--short", action="store_true", help="few and short runs, to see that everything works")
+    length.add_argument("--long", action="store_true", help="as long as the paper's: five live runs of 30 s a cell, some hours")
     parser.add_argument("--no-live", action="store_true", help="simulated runs only; live ones need root")
     parser.add_argument("--results", type=Path, metavar="FILE", help="draw and judge the results.json of an earlier run again")
     parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command to be run (default: as ffclock.report)")

@@ -18,10 +18,11 @@ from .cells import Cell, Measured, Run, grid, others, with_histograms
 
 _TRIM: Final = "50 ms"
 """Cut off both ends of a run, as the paper does ..."""
-_TRIM_WITHOUT_DELAY: Final = "2 ms"
-"""... and off one with D = 0, whose rounds take a tenth of the time or less."""
+_TRIM_OF_SHORT: Final = "2 ms"
+"""... and off one with a smaller D than the usual one, whose rounds take a fraction of the time."""
 _MORE_ROUNDS: Final = 3
-"""The factor by which runs with D = 0 have more rounds."""
+"""The factor by which such runs have more rounds."""
+_USUAL_DELAY_US: Final = 1000
 
 
 _REDRAWS: Final = 39
@@ -44,6 +45,10 @@ SHORT: Final = Extent(sizes=(4,), levels=(0, 30, 70), live_runs=1, live_rounds=1
 """To see that everything works; too short for its verdicts to mean much."""
 
 
+LONG: Final = Extent(live_runs=5, live_rounds=25_000)
+"""The paper's five runs of about 30 s (D = 1 ms); some hours."""
+
+
 def namespaces_missing() -> str | None:
     """Why nothing can be run live; None if it can."""
     if shutil.which("unshare") is None:
@@ -61,7 +66,7 @@ class _Wanted:
 
 
 def _analysed(program: Program, cell: Cell, log: Path, wanted: _Wanted) -> Run:
-    trim = ["--trim", _TRIM if cell.delay_us else _TRIM_WITHOUT_DELAY]
+    trim = ["--trim", _TRIM if cell.delay_us >= _USUAL_DELAY_US else _TRIM_OF_SHORT]
     analysis = program.json(["theta", "analyse", str(log), *trim, *(["--histograms"] if wanted.histograms else [])], allowed=(0, 1))
     correlation = None
     if wanted.correlation:
@@ -76,7 +81,7 @@ def _analysed(program: Program, cell: Cell, log: Path, wanted: _Wanted) -> Run:
 
 
 def _rounds(rounds: int, cell: Cell) -> int:
-    return rounds if cell.delay_us else _MORE_ROUNDS * rounds
+    return rounds if cell.delay_us >= _USUAL_DELAY_US else _MORE_ROUNDS * rounds
 
 
 def _live(program: Program, cell: Cell, extent: Extent, place: Path) -> Measured:

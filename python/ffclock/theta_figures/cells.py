@@ -14,6 +14,11 @@ KINDS: Final = ("network", "processor", "both")
 TOLERATED: Final = {4: 1, 7: 2}
 _JUMPS_FROM: Final = 10
 _PRIORITY: Final = ("--priority", "50")
+_LINK_MBITS: Final = 100
+"""The rate of the paper's switch, of which the load on the network is a share."""
+_LIMIT_S: Final = 10
+_ROUNDS_A_SECOND: Final = 100
+"""A live run that has fewer is given up."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Cell:
     level: int = 0
     """Load [per cent]; with jumps the higher one, the lower being 10."""
     pattern: str = "constant"
-    """``constant`` or ``jumps``."""
+    """``constant``, ``jumps`` (every 10 ms) or ``ramp`` (from 0 up, and live down again, a second each)."""
     delay_us: int = 1000
     """D [us]."""
     scheduling: str = "real-time"
@@ -46,20 +51,22 @@ class Cell:
 
     @property
     def _levels(self) -> str:
-        return str(self.level) if self.pattern == "constant" else f"{_JUMPS_FROM} <-> {self.level}"
+        return {"jumps": f"{_JUMPS_FROM} <-> {self.level}", "ramp": f"0 to {self.level}"}.get(self.pattern, str(self.level))
 
     def live(self, rounds: int, log: str, processors: int) -> list[str]:
         """The arguments of ``ffclock-lab`` for a live run. The processors are shared by all hosts, so each gets its part of the load."""
         command = ["theta", "run", "--netns", str(self.n), "--f", str(TOLERATED[self.n]), "--rounds", str(rounds)]
-        command += ["--delay", f"{self.delay_us} us", "--limit", "10 s", "--log", log]
+        limit = max(_LIMIT_S, rounds // _ROUNDS_A_SECOND)
+        command += ["--delay", f"{self.delay_us} us", "--limit", f"{limit} s", "--link-rate", str(_LINK_MBITS), "--log", log]
         loads = {"network": 1.0, "timer": min(1.0, processors / self.n)}
         wanted = {"network": ("network",), "processor": ("timer",), "both": ("network", "timer")}.get(self.kind, ())
         for kind in wanted:
             low, high = (max(1, round(level * loads[kind])) for level in (_JUMPS_FROM, self.level))
-            command += ["--load", f"{kind}={high}" if self.pattern == "constant" else f"{kind}=jumps:{low}..{high}"]
+            levels = {"jumps": f"jumps:{low}..{high}", "ramp": f"ramp:0..{high}"}.get(self.pattern, str(high))
+            command += ["--load", f"{kind}={levels}"]
         if self.scheduling == "real-time":
             # The loads keep their normal priority: above it they would keep the kernel's own thread from handing over packets, which
-            # the paper put above everything, and which is not ours to change.
+            # the paper put above everything. It is the whole machine's, so that figures for users leave it alone.
             command += _PRIORITY
         return command
 
@@ -77,7 +84,7 @@ class Cell:
                 "[load]",
                 f'kind = "{kind}"\npattern = "{self.pattern}"',
                 f"low = {_JUMPS_FROM / 100 if self.pattern == 'jumps' else 0.0}\nhigh = {self.level / 100}",
-                'period = "10 ms"\ncorrelation = 0.5\npacket = "12 us"\ninterrupt = "20 us"\n',
+                f'period = "{"1 s" if self.pattern == "ramp" else "10 ms"}"\ncorrelation = 0.5\npacket = "12 us"\ninterrupt = "20 us"\n',
             )
         )
 
@@ -195,9 +202,11 @@ def grid(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -> 
 
 
 def others(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -> list[Cell]:
-    """The cells of the further comparisons in the text: D = 0, load jumps, and normal scheduling."""
+    """The cells of the further comparisons in the text: D = 0 and 100 us, load jumps and ramps, and normal scheduling."""
     high = [level for level in levels if level >= 50] or [max(levels)]
     cells = [Cell(where, n, delay_us=0) for n in sizes]
+    cells += [Cell(where, sizes[0], kind, level, delay_us=100) for kind in KINDS for level in sorted({high[0], high[-1]})]
+    cells += [Cell(where, sizes[0], kind, high[-1], "ramp") for kind in ("network", "processor")]
     cells += [Cell(where, sizes[0], kind, level, "jumps") for kind in KINDS for level in sorted({high[0], high[-1]})]
     if where == "live":
         cells += [Cell(where, sizes[0], kind, high[-1], scheduling="normal") for kind in ("processor", "both")]
@@ -207,7 +216,7 @@ def others(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -
 def with_histograms(cell: Cell, levels: Sequence[int] = LEVELS) -> bool:
     """Whether figures 7 and 8 are drawn of it: no load, and 70 % of both (or what comes next to it), at n = 4."""
     near = min(levels, key=lambda level: abs(level - 70))
-    plain = cell.n == 4 and cell.pattern == "constant" and cell.delay_us > 0 and cell.scheduling == "real-time"
+    plain = cell.n == 4 and cell.pattern == "constant" and cell.delay_us == 1000 and cell.scheduling == "real-time"
     return plain and (cell.kind == "idle" or (cell.kind == "both" and cell.level == near))
 
 

@@ -1,4 +1,4 @@
-"""The pictures: counterparts of the paper's figures 3 to 8, and one of load jumps, D = 0 and scheduling."""
+"""The pictures: counterparts of the paper's figures 3 to 8, and one of load jumps and ramps, other D and scheduling."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _curve(measured: Sequence[Measured], where: Where, n: int, kind: str) -> lis
         if found.runs
         and (found.cell.where, found.cell.n, found.cell.pattern) == (where, n, "constant")
         and found.cell.kind in {kind, "idle"}
-        and found.cell.delay_us > 0
+        and found.cell.delay_us == 1000
         and found.cell.scheduling == "real-time"
     ]
     return sorted(of_kind, key=lambda found: found.cell.level)
@@ -158,7 +158,7 @@ def ratios(measured: Sequence[Measured]) -> bytes | None:
 
 
 def comparisons(measured: Sequence[Measured]) -> bytes:
-    """Omega of cells beside the cell that each is compared with: D = 0, jumps, normal scheduling."""
+    """Omega of cells beside the cell that each is compared with: another D, jumps, ramps, normal scheduling."""
     pairs: list[tuple[str, Measured, Measured]] = []
     for found in measured:
         cell = found.cell
@@ -177,7 +177,7 @@ def comparisons(measured: Sequence[Measured]) -> bytes:
         axes.set_yticks(range(len(pairs)), [name for name, _, _ in pairs])
         axes.invert_yaxis()
         plain_logarithmic(axes, "x")
-        axes.set(title="Omega with D = 0, with load jumps and with normal scheduling", xlabel="Omega")
+        axes.set(title="Omega with another D, with load jumps and ramps, and with normal scheduling", xlabel="Omega")
         if pairs:
             axes.legend()
         return png(made)

@@ -31,7 +31,7 @@ CAPTIONS: Final = {
         f"{AT_MOST_ONE[70]:.0%} at 70 %.",
     ),
     "comparisons": (
-        "Sections 6.2 and 6.4: D = 0, load jumps, scheduling",
+        "Sections 6.2 to 6.4: D = 0 and 100 µs, load jumps and ramps, scheduling",
         f"The paper: D = 0 gives {OMEGA_WITHOUT_DELAY[4]} (n = 4) and {OMEGA_WITHOUT_DELAY[7]} (n = 7) without load; below "
         f"{OMEGA_REAL_TIME:g} with real-time priorities but at very high processor load, above {OMEGA_NORMAL:g} without.",
     ),

@@ -29,6 +29,9 @@ OMEGA_NORMAL: Final = 1800.0
 OMEGA_REAL_TIME: Final = 12.0
 """With them, for D of 100 us and more, it stays below this but at very high processor load (section 6.2)."""
 
+RAMP_G_R: Final = {"network": 1.4, "processor": 3.6}
+"""g_r exceeds this while the load rises and falls (section 6.3)."""
+
 DELAY_MIN_S: Final = 23e-6
 """tau- "for the most cases" (section 6.1)."""
 

@@ -13,13 +13,21 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from ..evidence.verdict import Outcome as Word
+from ..evidence.verdict import Verdict as Evidence
+from ..evidence.verdict import is_near
 from ..scales import number_text, time_text
 from .cells import KINDS, Cell, Measured, Where, find
+from .values import LEVELS, OMEGA, OMEGA_REAL_TIME, RAMP_G_R
 
 Outcome = Literal["confirmed", "not here", "not measurable"]
 
 TENFOLD: Final = 10.0
 """How much less Omega is with real-time priorities (paper, section 6.2: below 12 against above 1800)."""
+LOADED: Final = 5.0
+"""The factor by which the most load on the network must raise tau+ over that without load (in the paper's figure 3 more than ten-fold)."""
+VERY_HIGH: Final = 90
+"""The processor load [per cent] that the paper excepts from its limit of Omega."""
 RISE: Final = 1.1
 """tau_r- must grow by this much from the least to the most load to count as rising."""
 RANK_CORRELATION: Final = 0.5
@@ -58,7 +66,7 @@ def _here(measured: Sequence[Measured], where: Where) -> list[Measured]:
 def _constant(measured: Sequence[Measured], where: Where) -> list[Measured]:
     """The cells of figures 3 to 6."""
     cells = ((found, found.cell) for found in _here(measured, where))
-    return [found for found, cell in cells if cell.pattern == "constant" and cell.delay_us > 0 and cell.scheduling == "real-time"]
+    return [found for found, cell in cells if cell.pattern == "constant" and cell.delay_us == 1000 and cell.scheduling == "real-time"]
 
 
 def correlated(measured: Sequence[Measured], where: Where) -> Verdict:
@@ -116,6 +124,54 @@ def relevant_rises(measured: Sequence[Measured], where: Where) -> Verdict:
     rising = sum(rises for rises, _ in found)
     evidence = f"{rising} of {len(found)} curves rise; from least to most load " + "; ".join(text for _, text in found)
     return _verdict(shape, where, 2 * rising > len(found), evidence)
+
+
+def longest_rises(measured: Sequence[Measured], where: Where) -> Verdict:
+    """The most load on the network raises tau+ several times over that without load (figure 3), at every n."""
+    shape = "load on the network raises tau+"
+    found = []
+    for n in sorted({found.cell.n for found in _here(measured, where)}):
+        loaded = [cell for cell in _constant(measured, where) if cell.cell.n == n and cell.cell.kind == "network"]
+        calm = find(measured, Cell(where, n))
+        if calm is None or not loaded:
+            continue
+        most = max(loaded, key=lambda cell: cell.cell.level)
+        factor = most.tau_max_s / calm.tau_max_s
+        found.append(
+            (factor >= LOADED, f"n = {n}: x{factor:.2f}, {time_text(calm.tau_max_s)} to {time_text(most.tau_max_s)} at {most.cell.level} %")
+        )
+    if not found:
+        return _verdict(shape, where, None, "nothing was run with load on the network and without load")
+    return _verdict(shape, where, all(rises for rises, _ in found), "; ".join(text for _, text in found))
+
+
+def stays_low(measured: Sequence[Measured], where: Where) -> Verdict:
+    """With real-time priorities and D of at least 100 us Omega stays below 12, but at very high processor load (section 6.2)."""
+    shape = f"Omega stays below {OMEGA_REAL_TIME:g} for D = 100 µs and more"
+    cells = [
+        found
+        for found in _here(measured, where)
+        if found.cell.delay_us >= 100
+        and found.cell.pattern == "constant"
+        and found.cell.scheduling == "real-time"
+        and (found.cell.kind in {"idle", "network"} or found.cell.level < VERY_HIGH)
+    ]
+    if not any(found.cell.delay_us == 100 for found in cells):
+        return _verdict(shape, where, None, "nothing was run with D = 100 µs")
+    most = max(cells, key=lambda found: found.omega)
+    above = sum(found.omega >= OMEGA_REAL_TIME for found in cells)
+    evidence = f"in {len(cells) - above} of {len(cells)} cells; the largest is {number_text(most.omega)}, {most.cell.name}"
+    return _verdict(shape, where, above == 0, evidence)
+
+
+def ramps_correlate(measured: Sequence[Measured], where: Where) -> Verdict:
+    """While the load rises and falls, g_r exceeds what the paper found (section 6.3)."""
+    shape = "g_r is large while the load rises and falls"
+    ramps = [found for found in _here(measured, where) if found.cell.pattern == "ramp"]
+    if not ramps:
+        return _verdict(shape, where, None, "no load rose and fell")
+    text = "; ".join(f"{found.cell.kind}: {found.g_r:.3g}, paper more than {RAMP_G_R[found.cell.kind]:g}" for found in ramps)
+    return _verdict(shape, where, all(found.g_r > RAMP_G_R[found.cell.kind] for found in ramps), text)
 
 
 def real_time_helps(measured: Sequence[Measured], where: Where) -> Verdict:
@@ -221,8 +277,11 @@ def third_at_one(measured: Sequence[Measured], where: Where) -> Verdict:
 
 SHAPES: Final[tuple[Callable[[Sequence[Measured], Where], Verdict], ...]] = (
     correlated,
+    longest_rises,
     relevant_rises,
+    ramps_correlate,
     real_time_helps,
+    stays_low,
     delay_calms,
     fastest_apart,
     jumps_raise,
@@ -235,3 +294,60 @@ def judge(measured: Sequence[Measured]) -> list[Verdict]:
     """The verdict on every shape, live and simulated."""
     places: tuple[Where, ...] = ("live", "simulated")
     return [shape(measured, where) for shape in SHAPES for where in places]
+
+
+_FIGURES: Final[Mapping[Callable[[Sequence[Measured], Where], Verdict], str]] = {
+    correlated: "6",
+    longest_rises: "3",
+    relevant_rises: "4",
+    ramps_correlate: "6",
+    real_time_helps: "5",
+    stays_low: "5",
+    delay_calms: "5",
+    fastest_apart: "7",
+    jumps_raise: "5",
+    third_at_one: "8",
+}
+"""The figure that each shape is about, or that the text around it is about."""
+_WORDS: Final[Mapping[Outcome, Word]] = {"confirmed": "shape only", "not here": "differs", "not measurable": "not measured"}
+CELL_FACTOR: Final = 3.0
+"""Runs of seconds meet single delays that are this rare: a cell of the table may be this far from the paper's."""
+
+
+def table_of_omega(measured: Sequence[Measured], where: Where, command: str) -> Evidence | None:
+    """The table of figure 5, cell by cell; None where no cell was run. The value is the geometric mean of ours over the paper's."""
+    cells = {
+        (kind, n, level): find(measured, Cell(where, n, kind, level) if level else Cell(where, n)) for kind, n in OMEGA for level in LEVELS
+    }
+    pairs = {key: cell.omega / OMEGA[key[:2]][LEVELS.index(key[2])] for key, cell in cells.items() if cell is not None}
+    if not pairs:
+        return None
+    near = sum(is_near(ratio, CELL_FACTOR) for ratio in pairs.values())
+    mean = statistics.geometric_mean(pairs.values())
+    most = 2 * near > len(pairs)
+    word: Word = "as in the paper" if most and is_near(mean) else "differs"
+    return Evidence(
+        "delays table 5",
+        where,
+        "Omega of each cell over the paper's, geometric mean",
+        f"{min(map(min, OMEGA.values()))} to {max(map(max, OMEGA.values()))}",
+        f"{number_text(mean)} times; {near} of {len(pairs)} cells within a factor of {CELL_FACTOR:g}",
+        mean,
+        f"mean within a factor of 2, and most cells within {CELL_FACTOR:g}",
+        word,
+        command,
+    )
+
+
+def evidence(measured: Sequence[Measured], command: str) -> list[Evidence]:
+    """The verdicts for the page of evidence; without those about what was not measured."""
+    places: tuple[Where, ...] = ("live", "simulated")
+    found = []
+    for where in places:
+        for shape in SHAPES:
+            one = shape(measured, where)
+            words = (one.shape, "it is so", one.evidence, None, "shape: as docs/theta.md states")
+            found.append(Evidence(f"delays {_FIGURES[shape]}", where, *words, _WORDS[one.outcome], command))
+        table = table_of_omega(measured, where, command)
+        found += [table] if table else []
+    return [one for one in found if one.outcome != "not measured"]

@@ -182,6 +182,64 @@ fn chronyd_takes_the_samples_from_shared_memory() {
     Chronyd::follows(&place);
 }
 
+/// A process that is ended when the test ends.
+struct Ntpd(Child);
+
+impl Drop for Ntpd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// NTPsec's ntpd takes the samples from shared memory and selects them, as its file of statistics says.
+#[test]
+fn ntpd_takes_the_samples_from_shared_memory() {
+    let possible = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
+    if !possible(Command::new(peer("ntpd")).arg("--version")) {
+        println!("SKIP: ntpd is not here (make setup unpacks it)");
+        return;
+    }
+    if !possible(Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"])) {
+        println!("SKIP: no network namespace may be made here, and ntpd has a fixed port");
+        return;
+    }
+    let place = Place::new();
+    publish_ahead(&place, Span::from_millis(50));
+    // ntpd knows 256 of them.
+    let unit = Unit(100 + (std::process::id() % 150) as u16);
+    let (here, number) = (place.file("."), unit.0);
+    let text = format!(
+        "refclock shm unit {number} minpoll 0 maxpoll 0\ndisable ntp\ndisable kernel\nlogfile {0}/ntpd.log\n\
+         logconfig =all\nstatsdir {0}/\nfilegen peerstats file peers type none enable\ndriftfile {0}/drift\n",
+        here.display()
+    );
+    std::fs::write(place.file("ntp.conf"), text).unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", "ip link set lo up; exec \"$0\" -n -c \"$1\""]);
+    command.arg(peer("ntpd")).arg(place.file("ntp.conf"));
+    let mut ntpd = Ntpd(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    // The fourth hexadecimal digit of the status is the selection (RFC 9327): 6 is the system's peer.
+    let selected = |place: &Place| {
+        let peers = std::fs::read_to_string(place.file("peers")).unwrap_or_default();
+        peers.lines().rev().find_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let status = u16::from_str_radix(fields.get(3)?, 16).ok()?;
+            let offset: f64 = fields.get(4)?.parse().ok()?;
+            (status >> 8 & 7 == 6).then_some(offset)
+        })
+    };
+    let begin = Instant::now();
+    let mut found = None;
+    while found.is_none() && ntpd.0.try_wait().unwrap().is_none() && begin.elapsed() < Duration::from_secs(60) {
+        place.run(&["feed", "--shm", &number.to_string(), "--count", "5", "--interval", "100 ms"]).well();
+        found = selected(&place);
+    }
+    let log = std::fs::read_to_string(place.file("ntpd.log")).unwrap_or_default();
+    let offset = found.unwrap_or_else(|| panic!("ntpd did not select the samples: {log}"));
+    assert!((offset - 0.05).abs() < 0.04, "{offset} s: {log}");
+}
+
 #[test]
 fn a_sample_in_shared_memory_says_how_far_the_system_clock_is_behind() {
     let place = Place::new();

@@ -1,11 +1,11 @@
 //! `ffclock feed --vmclock`: what a guest reads in the file.
 
-use crate::common::{EPOCH, Place, boot};
+use crate::common::{Place, boot};
 use crate::feeding_clockbound::{BOUND, Ending, Feed, World, wait_for};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::Writer;
 use ffclock_sys::{SharedPage, SharedVmClock, VmClockRefused};
-use ffclock_units::{LeapTable, Span, Status};
+use ffclock_units::{CounterEpoch, LeapTable, Span, Status};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -43,10 +43,32 @@ fn a_guest_finds_the_truth_in_every_line() {
             let (time, bound) = line.at(counter);
             let truth = LeapTable::built_in().tai_from_utc(world.utc(counter));
             assert!((time - truth).abs() <= bound.as_span(), "{}: {line:?}", time - truth);
-            assert_eq!((line.counter_id, line.marker, line.tai_offset), (CounterId::CPU, EPOCH, 37));
+            assert_eq!((line.counter_id, line.marker, line.tai_offset), (CounterId::CPU, 1, 37));
         }
         assert!(lines > 10, "{lines} lines");
     });
+}
+
+/// The daemon's restart begins a new epoch of its page, and guests lose nothing by it.
+#[test]
+fn the_marker_changes_with_what_the_guests_know_and_not_with_the_daemon() {
+    let (place, world) = (Place::new(), World::beginning_now());
+    let file = place.file("vmclock");
+    let once = ["feed", "--vmclock", file.to_str().unwrap(), "--count", "1"];
+    let fed = |epoch: u64, error: Span, more: &[&str]| {
+        let mut publication = world.published(error);
+        publication.epoch = CounterEpoch::from_raw(epoch);
+        place.publish_by(&publication);
+        place.run(&[&once[..], more].concat()).well();
+        SharedVmClock::open_for_time(&file).unwrap().marker()
+    };
+    assert_eq!(fed(3, Span::ZERO, &[]), 1);
+    place.publish_nothing();
+    assert_eq!(place.run(&once).code, 1, "withheld: the daemon is away");
+    assert_eq!(fed(4, Span::from_micros(20), &[]), 1, "a new epoch that agrees");
+    assert_eq!(fed(5, Span::from_millis(3), &[]), 2, "a counter that jumped");
+    assert_eq!(fed(5, Span::from_millis(3), &["--counter-offset", "1000000000"]), 3, "another counter of the guest");
+    assert_eq!(fed(6, Span::from_millis(3), &["--counter-offset", "1000000000"]), 3);
 }
 
 #[test]

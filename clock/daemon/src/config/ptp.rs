@@ -5,9 +5,9 @@ use super::protection::ServerProtection;
 use super::values::Unrecognised;
 use super::{AddressFamily, Config, PoolConfig, ServerAddress, ServerConfig};
 use ffclock_ptp::ClockIdentity;
-use ffclock_service::{Switchable, words};
+use ffclock_service::{DeviceName, MessageInterval, Switchable, words};
 use ffclock_source::SourceConfig;
-use ffclock_units::{Bound, OptionDoc, OptionValue, Span};
+use ffclock_units::{Bound, OptionDoc, OptionValue};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::str::FromStr;
@@ -22,15 +22,27 @@ ffclock_units::options! {
     pub struct PtpConfig {
         /// How the server speaks. With `"ptp"` the server is the best master of a PTP domain, which is heard by
         /// multicast on `interface`, or one master that is asked by unicast at `address`; UDP ports 319 and 320 take
-        /// the capability CAP_NET_BIND_SERVICE.
+        /// the capability CAP_NET_BIND_SERVICE, and `transport = "ethernet"` takes CAP_NET_RAW.
         protocol: Protocol = Protocol::Ntp;
         /// The network device on which masters are heard by multicast: over IPv4, or over IPv6 with `family = "ipv6"`.
-        interface: DeviceName = DeviceName(String::new());
+        interface: DeviceName = DeviceName::none();
+        /// What carries the messages: `"udp"`, or `"ethernet"` for frames without IP (EtherType 0x88F7) on `interface`.
+        transport: Transport = Transport::Udp;
+        /// How the way of messages is measured: `"end-to-end"` by requests to the master; `"hybrid"` by requests to the
+        /// master alone while everything else comes by multicast; `"peer"` by requests to the neighbour on the link,
+        /// which must be the master itself and say when they arrived. The last two take `interface`.
+        delay_mechanism: DelayChoice = DelayChoice::EndToEnd;
         /// The domain; masters of others are not heard.
         domain: u16 = 0, 0 => 255;
         /// The only grandmaster to follow, by its clock identity as linuxptp prints it, such as `"b268b8.fffe.d92b00"`.
         /// With `"any"` the best master of the domain is followed, which any host on the network can claim to be.
         grandmaster: GrandmasterChoice = GrandmasterChoice(None);
+        /// The largest clock class of a grandmaster that may be followed: 6 is that of clocks with a primary reference,
+        /// 7 of those that lost it lately, and 248 of those that never had one, as ptp4l by default. 255 is that of
+        /// clocks that are never masters.
+        clock_class_max: u16 = 254, 0 => 255;
+        /// The most boundary clocks between a grandmaster that may be followed and this host.
+        steps_removed_max: u16 = 254, 0 => 254;
         /// What the times of a master are that does not say that they are TAI, as ptp4l does with software stamps: with
         /// `"utc"` they are UTC, with `"refuse"` they are not used.
         arbitrary_timescale: TimescaleChoice = TimescaleChoice::Refuse;
@@ -59,6 +71,30 @@ pub enum Protocol {
 
 words!(Protocol { Ntp: "ntp", Ptp: "ptp" });
 
+/// What carries messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// UDP over IPv4 or IPv6 (annexes C and D).
+    Udp,
+    /// Ethernet (annex E).
+    Ethernet,
+}
+
+words!(Transport { Udp: "udp", Ethernet: "ethernet" });
+
+/// How the way of messages is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayChoice {
+    /// By Delay_Req, in the way in which all messages travel.
+    EndToEnd,
+    /// By Delay_Req to the master alone.
+    Hybrid,
+    /// By Pdelay_Req to the neighbour.
+    Peer,
+}
+
+words!(DelayChoice { EndToEnd: "end-to-end", Hybrid: "hybrid", Peer: "peer" });
+
 /// What an arbitrary timescale is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimescaleChoice {
@@ -70,39 +106,6 @@ pub enum TimescaleChoice {
 
 words!(TimescaleChoice { Refuse: "refuse", Utc: "utc" });
 
-/// The name of a network device; empty where none is named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceName(String);
-
-/// Names have at most this many bytes (IFNAMSIZ - 1).
-const LONGEST_DEVICE: usize = 15;
-
-impl DeviceName {
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for DeviceName {
-    type Err = Unrecognised;
-    fn from_str(text: &str) -> Result<Self, Unrecognised> {
-        let plausible = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '"');
-        let fits = (1..=LONGEST_DEVICE).contains(&text.len()) && !matches!(text, "." | "..");
-        (fits && text.chars().all(plausible)).then(|| DeviceName(text.to_owned())).ok_or(Unrecognised)
-    }
-}
-
-impl fmt::Display for DeviceName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl OptionValue for DeviceName {
-    const KIND: &'static str = "the name of a network device, such as \"eth0\"";
-}
-
 /// The only grandmaster to follow; `None` for the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrandmasterChoice(pub Option<ClockIdentity>);
@@ -113,10 +116,7 @@ impl FromStr for GrandmasterChoice {
         if text == "any" {
             return Ok(GrandmasterChoice(None));
         }
-        let digits: String = text.chars().filter(|c| !matches!(c, '.' | '-' | ':')).collect();
-        let is_hex = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let octets = u64::from_str_radix(&digits, 16).map_err(|_| Unrecognised)?.to_be_bytes();
-        is_hex.then_some(GrandmasterChoice(Some(ClockIdentity::from_octets(octets)))).ok_or(Unrecognised)
+        ClockIdentity::parse(text).map(|identity| GrandmasterChoice(Some(identity))).ok_or(Unrecognised)
     }
 }
 
@@ -133,43 +133,13 @@ impl OptionValue for GrandmasterChoice {
     const KIND: &'static str = "\"any\" or a clock identity of 16 hexadecimal digits, such as \"b268b8.fffe.d92b00\"";
 }
 
-/// The time between two messages, as messages state it: log2 of seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MessageInterval(pub i8);
-
-/// What the profiles of PTP use.
-const LOG_RANGE: std::ops::RangeInclusive<i8> = -7..=6;
-
-impl MessageInterval {
-    /// As a span.
-    pub fn as_span(self) -> Span {
-        Span::from_units(1 << (64 + i32::from(self.0)))
-    }
-}
-
-impl FromStr for MessageInterval {
-    type Err = Unrecognised;
-    fn from_str(text: &str) -> Result<Self, Unrecognised> {
-        let span: Span = text.parse().map_err(|_| Unrecognised)?;
-        LOG_RANGE.map(MessageInterval).find(|interval| interval.as_span() == span).ok_or(Unrecognised)
-    }
-}
-
-impl fmt::Display for MessageInterval {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_span().fmt(f)
-    }
-}
-
-impl OptionValue for MessageInterval {
-    const KIND: &'static str = "a power of two of a second from \"7.8125 ms\" to \"64 s\", such as \"125 ms\"";
-}
-
 /// Where masters are heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PtpPlace {
     /// In this group, on the configured device.
     Group(IpAddr),
+    /// In frames on the configured device.
+    Frames,
     /// At this address alone.
     Master(IpAddr),
 }
@@ -190,6 +160,9 @@ impl ServerConfig {
         if let Some(ip) = self.literal_master() {
             return PtpPlace::Master(ip);
         }
+        if self.ptp.transport == Transport::Ethernet {
+            return PtpPlace::Frames;
+        }
         match self.look_up.family {
             AddressFamily::Any | AddressFamily::Ipv4 => PtpPlace::Group(Ipv4Addr::new(224, 0, 1, 129).into()),
             AddressFamily::Ipv6 => {
@@ -206,6 +179,7 @@ impl ServerConfig {
             PtpPlace::Master(_) => format!("ptp:{}/{domain}", self.address.address),
             PtpPlace::Group(IpAddr::V4(_)) => format!("ptp:{}/{domain}", self.ptp.interface),
             PtpPlace::Group(IpAddr::V6(_)) => format!("ptp6:{}/{domain}", self.ptp.interface),
+            PtpPlace::Frames => format!("ptp-ethernet:{}/{domain}", self.ptp.interface),
         }
     }
 
@@ -254,6 +228,18 @@ pub(super) fn contradiction(server: &ServerConfig, keys: &[&str]) -> Option<Stri
              unicast at the other"
                 .to_owned(),
         ),
+        (Some(_), _) if server.ptp.transport == Transport::Ethernet => Some(
+            "transport = \"ethernet\" and address contradict each other: over Ethernet masters are heard on an interface"
+                .to_owned(),
+        ),
+        (Some(_), _) if server.ptp.delay_mechanism != DelayChoice::EndToEnd => Some(format!(
+            "delay_mechanism = \"{}\" and address contradict each other: one master that is asked by unicast is asked \
+             for everything, end to end",
+            server.ptp.delay_mechanism
+        )),
+        (None, _) if server.ptp.transport == Transport::Ethernet && keys.contains(&"family") => {
+            Some("family is about IP, and transport = \"ethernet\" has none".to_owned())
+        }
         (Some(ip), _) if !server.look_up.family.admits(&SocketAddr::new(ip, EVENT_PORT)) => {
             Some(format!("family = \"{}\" contradicts address = \"{address}\"", server.look_up.family))
         }
@@ -326,6 +312,7 @@ mod tests {
             ("interface = \"eth0\"", "ptp:eth0/0", group("224.0.1.129")),
             ("interface = \"eth0\"\ndomain = 24\nfamily = \"ipv6\"", "ptp6:eth0/24", group("ff0e::181")),
             ("interface = \"e\"\nfamily = \"ipv6\"\nmulticast_scope = 2", "ptp6:e/0", group("ff02::181")),
+            ("interface = \"e\"\ntransport = \"ethernet\"", "ptp-ethernet:e/0", PtpPlace::Frames),
             ("address = \"192.0.2.7\"", "ptp:192.0.2.7/0", PtpPlace::Master("192.0.2.7".parse().unwrap())),
             ("address = \"fe80::1%lo\"", "ptp:fe80::1%lo/0", PtpPlace::Master("fe80::1".parse().unwrap())),
         ] {
@@ -352,7 +339,12 @@ mod tests {
             (format!("{PTP}pool = \"gm.example\"\n"), 1, "pool is for NTP alone"),
             ("[[server]]\naddress = \"a\"\ndomain = 1\n".to_owned(), 1, "domain is for PTP alone"),
             (format!("{eth}sync_interval = \"3 s\"\n"), 4, "a power of two of a second"),
-            (format!("{eth}delay = \"p2p\"\n"), 4, "peer delay proves nothing of a master's time"),
+            (format!("{eth}delay = \"p2p\"\n"), 4, "with PTP the key is delay_mechanism"),
+            (format!("{eth}delay_mechanism = \"p2p\"\n"), 4, "\"peer\""),
+            (format!("{master}delay_mechanism = \"peer\"\n"), 1, "delay_mechanism = \"peer\" and address contradict"),
+            (format!("{master}delay_mechanism = \"hybrid\"\n"), 1, "\"hybrid\" and address contradict"),
+            (format!("{master}transport = \"ethernet\"\n"), 1, "\"ethernet\" and address contradict"),
+            (format!("{eth}transport = \"ethernet\"\nfamily = \"ipv4\"\n"), 1, "family is about IP"),
             (format!("{eth}grandmaster = \"b268b8\"\n"), 4, "clock identity"),
             (format!("{PTP}interface = \"a/b\"\naddress = \"192.0.2.7\"\n"), 3, "network device"),
             (format!("{eth}{eth}"), 4, "the server ptp:eth0/0 is configured twice"),
@@ -361,9 +353,11 @@ mod tests {
             let (at, message) = problem(&text);
             assert!(at == line && message.contains(said), "{text}: {at} {message}");
         }
-        let several =
-            format!("{eth}{eth}domain = 1\n{eth}family = \"ipv6\"\n{master}[[server]]\naddress = \"192.0.2.7\"\n");
-        assert_eq!(servers(&several).len(), 5);
+        let frames = format!("{eth}transport = \"ethernet\"\n");
+        let several = format!(
+            "{eth}{eth}domain = 1\n{eth}family = \"ipv6\"\n{frames}{master}[[server]]\naddress = \"192.0.2.7\"\n"
+        );
+        assert_eq!(servers(&several).len(), 6);
         let checked = Config::check(&format!("{PTP}interface = \"nowhere9\"\n"), &[]).unwrap_err();
         assert!(checked.to_string().contains("there is no such network device"), "{checked}");
     }
@@ -375,6 +369,8 @@ mod tests {
         assert!(before.is_same_server(&same), "its vote is no option of the conversation");
         for (key, value) in [
             ("domain", "1"),
+            ("clock_class_max", "7"),
+            ("steps_removed_max", "0"),
             ("grandmaster", "\"b268b8.fffe.d92b00\""),
             ("arbitrary_timescale", "\"utc\""),
             ("accuracy_unclaimed", "\"1 ms\""),
@@ -382,6 +378,8 @@ mod tests {
             ("sync_interval", "\"125 ms\""),
             ("delay_interval", "\"2 s\""),
             ("multicast_scope", "5"),
+            ("transport", "\"ethernet\""),
+            ("delay_mechanism", "\"peer\""),
             ("family", "\"ipv6\""),
             ("reply_timeout", "\"3 s\""),
             ("root_distance_max", "\"1 ms\""),
@@ -393,22 +391,12 @@ mod tests {
 
     #[test]
     fn values_read_back() {
-        for (text, log) in [("7.8125 ms", -7), ("125 ms", -3), ("1 s", 0), ("64 s", 6)] {
-            assert_eq!(text.parse(), Ok(MessageInterval(log)));
-            assert_eq!(MessageInterval(log).to_string(), text);
-        }
-        for text in ["0 s", "3 s", "128 s", "1", ""] {
-            assert_eq!(text.parse::<MessageInterval>(), Err(Unrecognised), "{text}");
-        }
         for text in ["any", "b268b8.fffe.d92b00"] {
             assert_eq!(text.parse::<GrandmasterChoice>().unwrap().to_string(), text);
         }
         assert_eq!("B2-68-B8-FF-FE-D9-2B-00".parse(), "b268b8.fffe.d92b00".parse::<GrandmasterChoice>());
         for text in ["", "+268b8fffed92b00", "b268b8.fffe.d92b", "none"] {
             assert_eq!(text.parse::<GrandmasterChoice>(), Err(Unrecognised), "{text}");
-        }
-        for text in ["", ".", "a b", "a234567890123456"] {
-            assert_eq!(text.parse::<DeviceName>(), Err(Unrecognised), "{text}");
         }
     }
 }

@@ -20,10 +20,7 @@ const DESCRIBED: Described = Described {
     options: |visit| describe_all(&mut |_, doc| visit(doc)),
     instead_of: |name| match name {
         "pool" => Some(": it belongs below [[server]]"),
-        "delay" => Some(
-            ": a [[reference]] has it; with PTP the way is measured end to end, since peer delay proves nothing of a master's \
-             time",
-        ),
+        "delay" => Some(": a [[reference]] has it; with PTP the key is delay_mechanism"),
         _ => None,
     },
     no_value: "every line is KEY = VALUE, and a server is `[[server]]` with `address = \"NAME\"` below",
@@ -106,7 +103,7 @@ impl<'t> Reader<'t> {
                 self.report(found.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
             }
         }
-        self.report(check::conflicts(&config.daemon));
+        self.report(check::conflicts(config));
     }
 
     fn defaults<C>(

@@ -293,7 +293,7 @@ impl Keeper<'_> {
         Some(Published { server, estimate, voted })
     }
 
-    /// The servers that may be believed. Two names of one address are one server, and have one vote.
+    /// The servers that may be believed.
     fn ballot(&self, counter: Counter) -> Ballot {
         let servers = self.within_shares(&self.electable());
         let peers = || servers.iter().filter_map(|server| Some((*server, self.peers.get(*server)?)));
@@ -323,14 +323,6 @@ impl Keeper<'_> {
             peer.is_some_and(|peer| !peer.config().vote.no_select) && self.same_as(*server).is_none()
         };
         (0..self.peers.len()).filter(is_electable).collect()
-    }
-
-    /// The server before this one that has the vote of both, because they have one address or follow one master.
-    pub(super) fn same_as(&self, server: usize) -> Option<&str> {
-        let own = self.peers.get(server).filter(|peer| !peer.config().vote.no_select)?;
-        let counterpart = own.counterpart()?;
-        let earlier = self.peers.iter().take(server).filter(|peer| !peer.config().vote.no_select);
-        earlier.filter(|peer| peer.counterpart() == Some(counterpart)).map(Peer::name).next()
     }
 
     fn log_election(&mut self) {

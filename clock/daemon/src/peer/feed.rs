@@ -17,19 +17,31 @@ pub(super) struct Note {
     pub(super) weight: Weight,
     pub(super) kind: &'static str,
     pub(super) detail: String,
+    /// Whether it says what holds from now on. While the journal limits its kind it waits, until it may be logged or
+    /// another state takes its place: the last one in the log is true.
+    pub(super) is_state: bool,
 }
 
 impl Note {
+    pub(super) const fn new(weight: Weight, kind: &'static str, detail: String) -> Self {
+        Note { weight, kind, detail, is_state: false }
+    }
+
+    /// The same as what holds from now on.
+    pub(super) fn lasting(self) -> Self {
+        Note { is_state: true, ..self }
+    }
+
     pub(super) fn warning(kind: &'static str, detail: impl ToString) -> Self {
-        Note { weight: Weight::Warning, kind, detail: detail.to_string() }
+        Note::new(Weight::Warning, kind, detail.to_string())
     }
 
     pub(super) fn notice(kind: &'static str, detail: impl ToString) -> Self {
-        Note { weight: Weight::Notice, kind, detail: detail.to_string() }
+        Note::new(Weight::Notice, kind, detail.to_string())
     }
 
     pub(super) fn detail(kind: &'static str, detail: impl ToString) -> Self {
-        Note { weight: Weight::Detail, kind, detail: detail.to_string() }
+        Note::new(Weight::Detail, kind, detail.to_string())
     }
 }
 

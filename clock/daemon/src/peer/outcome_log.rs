@@ -5,7 +5,7 @@ use super::{Context, Peer};
 use crate::journal::{Entry, Weight};
 use crate::wording;
 use ffclock_estimator::{Estimator, Outcome, Verdict};
-use ffclock_units::Status;
+use ffclock_units::{Span, Status};
 
 /// What was logged of the present estimator.
 #[derive(Default)]
@@ -32,6 +32,14 @@ impl Peer {
             (_, None) => self.log_agreement(context),
         }
         self.log_warm_up(context);
+    }
+
+    /// Another server says what the last one excluded; logged when that begins.
+    pub(super) fn log_other_server(&self, gap: Span, context: &mut Context) {
+        if self.reported.disbelieved == 0 {
+            let kind = "another server contradicts what the last one proved: it has to insist";
+            self.log(context, Weight::Warning, kind, &format!("by {gap} at least"));
+        }
     }
 
     fn log_contradiction(&mut self, kind: &'static str, context: &mut Context) {

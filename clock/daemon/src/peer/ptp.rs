@@ -10,12 +10,12 @@ mod link;
 mod tests;
 
 use super::feed::{Counterpart, Feed, Note};
-use super::{Beginning, Context, Environment};
-use crate::config::{MessageInterval, PtpPlace, ServerConfig, StampChoice, TimescaleChoice};
+use super::{Beginning, Context, EARLIEST_PRESENT, Environment};
+use crate::config::{DelayChoice, MessageInterval, PtpPlace, ServerConfig, StampChoice, TimescaleChoice};
 use ffclock_control::protocol::{PtpReport, SourceReport};
 use ffclock_ptp::{
-    ArbitraryTimescale, Channel, ClaimRules, ClockIdentity, Delivery, ExchangePairing, Follower, FollowerConfig,
-    MESSAGE_BYTES_MAX, Master, NetworkAddress, PortIdentity, PtpEvent, PtpRejection,
+    ArbitraryTimescale, Channel, ClaimRules, ClockClass, ClockIdentity, DelayMechanism, Delivery, ExchangePairing,
+    Follower, FollowerConfig, MESSAGE_BYTES_MAX, Master, NetworkAddress, PortIdentity, PtpEvent, PtpRejection,
 };
 use ffclock_source::{LeapWatch, Reachability};
 use ffclock_sys::{SocketEvent, StampQuality};
@@ -140,7 +140,8 @@ impl Ptp {
                     }
                     Ok(Some(SocketEvent::Received(received))) => {
                         let octets = buffer.get(..received.length).unwrap_or(&buffer);
-                        self.follower.handle_message(octets, received.best.stamp, context.now);
+                        let received = (received.best.stamp, link::sender(&received));
+                        self.follower.handle_message_from(octets, received, context.now);
                     }
                     Ok(Some(SocketEvent::Unreachable(error))) => {
                         self.notes.push(Note::detail("packets do not arrive", error.kind));
@@ -199,13 +200,15 @@ impl Ptp {
                 let before = self.master.replace(master);
                 let is_same = before.is_some_and(|before| described(&before) == described(&master));
                 if !is_same {
-                    self.notes.push(Note::notice("the master says something else about itself", described(&master)));
+                    let kind = "the master says something else about itself";
+                    self.notes.push(Note::notice(kind, described(&master)).lasting());
                 }
             }
             PtpEvent::MasterLost(port) => {
                 self.pairing.restart();
                 self.standing = Reachability::Unreachable;
-                self.notes.push(Note::warning("the master has fallen silent, and there is no other", port_text(port)));
+                let kind = "the master is gone, and there is no other";
+                self.notes.push(Note::warning(kind, port_text(port)).lasting());
             }
             PtpEvent::UtcOffsetDiffers(says, ours) => {
                 let detail = format!("it says {says} s, and {ours} s is known here");
@@ -220,8 +223,14 @@ impl Ptp {
             PtpEvent::Unanswered(service) => {
                 self.notes.push(Note::detail("no answer to a request for unicast messages", format!("{service:?}")));
             }
-            // Peer delay is not measured, unicast that is granted shows in its messages, and no grandmaster is here.
-            PtpEvent::LinkDelay(_) | PtpEvent::Granted(..) | PtpEvent::Yielded(_) | PtpEvent::Serving => {}
+            PtpEvent::LinkDelay(delay) => {
+                delay
+                    .observation()
+                    .into_iter()
+                    .for_each(|observation| self.take(PtpEvent::Observation(observation), now));
+            }
+            // Unicast that is granted shows in its messages, and no grandmaster is here.
+            PtpEvent::Granted(..) | PtpEvent::Yielded(_) | PtpEvent::Serving => {}
         }
     }
 
@@ -233,7 +242,7 @@ impl Ptp {
             self.exchanges.clear();
         }
         self.master = Some(master);
-        self.notes.push(Note::notice("this master is the best and is followed", described(&master)));
+        self.notes.push(Note::notice("this master is the best and is followed", described(&master)).lasting());
     }
 
     fn keep(&mut self, exchange: Exchange, now: Moment<Mono>) {
@@ -263,7 +272,8 @@ impl Ptp {
 
     /// When the server counts as silent.
     fn silent_at(&self) -> Moment<Mono> {
-        self.alive + SILENT_AFTER.max(Span::from_units(self.interval.units() * SILENT_EXCHANGES))
+        let usual = self.interval.max(self.follower.sync_interval());
+        self.alive + SILENT_AFTER.max(Span::from_units(usual.units() * SILENT_EXCHANGES))
     }
 
     fn watch_silence(&mut self, now: Moment<Mono>) {
@@ -284,7 +294,7 @@ impl Ptp {
 
 impl Feed for Ptp {
     fn descriptors(&self) -> [Option<BorrowedFd<'_>>; 2] {
-        self.link.as_ref().map_or([None, None], |link| link.descriptors().map(Some))
+        self.link.as_ref().map_or([None, None], PtpLink::descriptors)
     }
 
     fn next(&self) -> Moment<Mono> {
@@ -404,15 +414,26 @@ fn follower(server: &ServerConfig, nominal: Period, (own, now): (PortIdentity, M
     let config = FollowerConfig {
         domain: u8::try_from(options.domain).unwrap_or(u8::MAX),
         delivery: match server.ptp_place() {
-            PtpPlace::Group(_) => Delivery::Multicast,
+            PtpPlace::Group(_) | PtpPlace::Frames => match options.delay_mechanism {
+                DelayChoice::Hybrid => Delivery::Hybrid,
+                DelayChoice::EndToEnd | DelayChoice::Peer => Delivery::Multicast,
+            },
             PtpPlace::Master(IpAddr::V4(ip)) => Delivery::Unicast(NetworkAddress(ip.to_ipv6_mapped().octets())),
             PtpPlace::Master(IpAddr::V6(ip)) => Delivery::Unicast(NetworkAddress(ip.octets())),
+        },
+        mechanism: match options.delay_mechanism {
+            DelayChoice::Peer => DelayMechanism::PeerToPeer,
+            DelayChoice::EndToEnd | DelayChoice::Hybrid => DelayMechanism::EndToEnd,
         },
         arbitrary: match options.arbitrary_timescale {
             TimescaleChoice::Refuse => ArbitraryTimescale::Refuse,
             TimescaleChoice::Utc => ArbitraryTimescale::Utc,
         },
         grandmaster: options.grandmaster.0,
+        clock_class_max: ClockClass(u8::try_from(options.clock_class_max).unwrap_or(u8::MAX)),
+        steps_removed_max: options.steps_removed_max,
+        // On either scale: they are half a minute apart.
+        earliest: Moment::from_origin(EARLIEST_PRESENT.since_origin()),
         log_announce_interval: options.announce_interval.0,
         log_sync_interval: options.sync_interval.0,
         log_delay_interval: options.delay_interval.0,

@@ -63,6 +63,12 @@ pub fn server_section(address: std::net::SocketAddr, rest: &str) -> String {
     format!("[[server]]\naddress = \"{}\"\nport = {}\npoll = \"125 ms\"\n{rest}\n", address.ip(), address.port())
 }
 
+/// The number of packets that were stamped at the driver, by the status.
+pub fn found_at_driver(stamps: &str) -> u64 {
+    let count = stamps.split_once(" (").and_then(|(_, rest)| rest.split_once(" at the driver"));
+    count.and_then(|(count, _)| count.parse().ok()).unwrap_or(0)
+}
+
 /// A running ffclockd; killed when dropped.
 pub struct Daemon {
     child: Child,

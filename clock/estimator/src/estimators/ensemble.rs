@@ -6,6 +6,7 @@
 //! equations.
 
 mod creep;
+mod testimony;
 
 use super::Learned;
 use super::prior::{ServerPrior, combined};
@@ -19,7 +20,8 @@ use crate::{ClassicConfig, Estimator, Event, LearnedConfig, Outcome, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
 use creep::{ClockFinding, CommonTime, Crept, OwnClocks};
-use ffclock_units::{Bound, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty};
+use testimony::Testimonies;
 
 /// The most servers that one clock is made from.
 pub const MOST_SERVERS: usize = crate::bank::group::MOST_SERVERS;
@@ -42,6 +44,9 @@ pub struct Ensemble {
     /// By server, how many of its exchanges in a row found its own clock elsewhere than this one has it.
     astray: Vec<u32>,
     own_clocks: OwnClocks,
+    testimonies: Testimonies,
+    /// Up to when the testimonies have aged.
+    aged: Option<Counter>,
 }
 
 /// One of the servers, as the others see it.
@@ -52,7 +57,7 @@ pub struct EnsembleMember {
     /// Whether its time is further from the others' than what is known of their paths and claims explains, or moves
     /// against them. It then has no weight.
     pub is_suspect: bool,
-    /// Its weight in the published time; those of all servers add up to one.
+    /// Its weight in the published time. Those of all servers and of the words of lost ones add up to one.
     pub weight: f64,
     /// How far its own time is ahead of the published one, s; `None` of a server without a part in the clock.
     pub ahead: Option<f64>,
@@ -97,6 +102,8 @@ impl Ensemble {
             settled: vec![None; servers],
             astray: vec![0; servers],
             own_clocks: OwnClocks::NEW,
+            testimonies: Testimonies::default(),
+            aged: None,
         }
     }
 
@@ -116,6 +123,8 @@ impl Ensemble {
             settled: vec![None],
             astray: vec![0],
             own_clocks: OwnClocks::NEW,
+            testimonies: Testimonies::default(),
+            aged: None,
         };
         ensemble.renumber(&origins);
         ensemble
@@ -138,6 +147,9 @@ impl Ensemble {
     /// servers' times follow with the next [`Ensemble::believe`].
     pub fn update(&mut self, server: usize, exchange: &Exchange, own: &Learned) -> Outcome {
         let outcome = *own.last();
+        if outcome.verdict == Verdict::Contradiction {
+            self.keep_word_beside_others(server);
+        }
         let Some(member) = self.members.get(server).filter(|_| outcome.verdict == Verdict::Used) else {
             return outcome;
         };
@@ -145,8 +157,17 @@ impl Ensemble {
         let evident = if counts { Evident::All } else { Evident::OwnFloors };
         self.priors[server] = own.server_prior();
         self.filter.adopt_asymmetry(server, own.filter());
-        let measured = self.filter.measure(&own.input(server, exchange, evident));
+        let input = own.input(server, exchange, evident);
+        if !input.entry.continues() {
+            self.keep_word_beside_others(server);
+        }
+        let departed_before: [bool; MOST_SERVERS] = core::array::from_fn(|server| self.filter.has_departed(server));
+        let measured = self.filter.measure(&input);
+        self.keep_words_of_departed(&departed_before);
         let mut events = measured.events;
+        if measured.revisions.began {
+            self.testimonies.forget();
+        }
         if counts {
             self.note_astray(server, own);
             if self.has_lost_all() {
@@ -168,7 +189,7 @@ impl Ensemble {
         }
         let (Some(state), Some(estimate)) = (self.filter.state(), own.estimate()) else { return };
         let systematic = self.priors[server].variance(self.filter.floor(server));
-        self.own_clocks.note(server, &estimate, (systematic, own.last().events.is_upset()));
+        self.own_clocks.note(server, &estimate, (systematic, own.last().events));
         let member = |server: usize| self.members.get(server);
         let common = CommonTime {
             counter: state.counter,
@@ -255,6 +276,7 @@ impl Ensemble {
 
     /// A server is another one from now on, or is asked no longer.
     pub fn leave(&mut self, server: usize) {
+        self.keep_word_of(server);
         if let Some(member) = self.members.get_mut(server) {
             *member = EnsembleMember { is_believed: member.is_believed, ..EnsembleMember::NEW };
             self.settled[server] = None;
@@ -269,6 +291,9 @@ impl Ensemble {
     pub fn renumber(&mut self, origins: &[Option<usize>]) {
         debug_assert!((1..=MOST_SERVERS).contains(&origins.len()), "{} servers", origins.len());
         debug_assert!(origins.iter().flatten().all(|origin| *origin < self.members.len()), "{origins:?}");
+        for server in (0..self.members.len()).filter(|server| !origins.contains(&Some(*server))) {
+            self.keep_word_of(server);
+        }
         let before = core::mem::take(&mut self.priors);
         let prior = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
         self.priors = origins.iter().map(|origin| prior(origin).unwrap_or(ServerPrior::NEW)).collect();
@@ -291,6 +316,36 @@ impl Ensemble {
         self.settled.fill(None);
         self.astray.fill(0);
         self.own_clocks = OwnClocks::NEW;
+        self.testimonies.forget();
+    }
+
+    /// A server's time jumped: what it said before stands if the others no longer believe it. If they do, it has a part
+    /// in the clock again before long, and its word is not needed.
+    fn keep_word_beside_others(&mut self, server: usize) {
+        if self.parts().count() > 1 {
+            self.keep_word_of(server);
+        }
+    }
+
+    /// A server's time left those of the others in the last exchange: what it was before stands.
+    fn keep_words_of_departed(&mut self, departed_before: &[bool; MOST_SERVERS]) {
+        for server in (0..self.members.len()).filter(|server| !departed_before[*server]) {
+            let (Some(before), Some(prior)) = (self.filter.time_before(server), self.priors.get(server)) else {
+                continue;
+            };
+            if self.members[server].weight > 0.0 {
+                let systematic = prior.variance(self.filter.floor(server));
+                self.testimonies.keep(&Voice { server, time: before.ahead, systematic, noise: before.variance });
+            }
+        }
+    }
+
+    /// A server that has a part in the clock is about to lose it.
+    fn keep_word_of(&mut self, server: usize) {
+        let has_part = self.members.get(server).is_some_and(|member| member.weight > 0.0);
+        if let Some(voice) = self.voice(server).filter(|_| has_part) {
+            self.testimonies.keep(&voice);
+        }
     }
 
     /// Weighs the servers' own times: each by the inverse of its variance, those that are not believed or suspect not
@@ -298,23 +353,33 @@ impl Ensemble {
     fn weigh(&mut self) {
         let voices: Voices = core::array::from_fn(|server| self.voice(server));
         self.look_for_suspects(&voices);
-        let weight = |voice: &Voice| if self.counts(voice.server) { 1.0 / voice.variance() } else { 0.0 };
-        let weights = voices.map(|voice| voice.as_ref().map_or(0.0, weight));
-        let sum: f64 = weights.iter().sum();
+        let counting = voices.map(|voice| voice.filter(|voice| self.counts(voice.server)));
+        self.age_testimonies(&counting);
+        let weights = counting.map(|voice| voice.map_or(0.0, |voice| 1.0 / voice.variance()));
+        let heard: f64 = weights.iter().sum();
+        let testified = self.testimonies.sums();
+        let sum = if heard > 0.0 { heard + testified.weight } else { 0.0 };
         if sum > 0.0 {
             let weights = weights.map(|weight| weight / sum);
             // Paths and claims of different servers are taken as independent.
             let part = |(voice, weight): (&Voice, f64)| weight * weight * voice.variance();
-            let parts = voices.iter().zip(weights).filter_map(|(voice, weight)| Some((voice.as_ref()?, weight)));
-            self.systematic = libm::sqrt(parts.map(part).sum()) * MICRO;
+            let parts = counting.iter().zip(weights).filter_map(|(voice, weight)| Some((voice.as_ref()?, weight)));
+            self.systematic = libm::sqrt(parts.map(part).sum::<f64>() + testified.weight / (sum * sum)) * MICRO;
             let believed = self.members.iter().filter(|member| member.is_believed).count();
-            self.filter.weigh(weights, believed);
+            self.filter.weigh(weights, testified.time / sum, believed);
         }
         let published = self.filter.ahead();
         for ((member, weight), voice) in self.members.iter_mut().zip(weights).zip(voices) {
             member.weight = if sum > 0.0 { weight / sum } else { 0.0 };
             member.ahead = voice.map(|voice| (voice.time - published) * MICRO);
         }
+    }
+
+    fn age_testimonies(&mut self, counting: &Voices) {
+        let now = self.filter.state().map(|state| state.counter);
+        let elapsed = self.aged.zip(now).map_or(0.0, |(before, now)| (self.nominal * (now - before)).as_seconds());
+        self.testimonies.age(counting, elapsed.max(0.0));
+        self.aged = now;
     }
 
     fn counts(&self, server: usize) -> bool {
@@ -343,9 +408,11 @@ impl Ensemble {
         let is_away = |server: &usize| self.own_clocks.is_away(*server);
         let others = (0..MOST_SERVERS).filter(|server| !is_away(server));
         for server in (0..MOST_SERVERS).filter(is_away).chain(others) {
-            let has_left = is_away(&server) || self.filter.has_departed(server) || self.filter.is_displaced(server);
-            let has_moved = has_left || self.is_still_away(server, &rest);
-            if rest[server].is_some() && has_moved && has_majority(&rest) {
+            // A majority saw it leave: that the vote has dropped some of them since makes its time no better.
+            let has_left = is_away(&server) || self.filter.has_departed(server);
+            let has_moved = has_left || self.filter.is_displaced(server) || self.is_still_away(server, &rest);
+            let others_remain = rest.iter().flatten().count() > 1;
+            if rest[server].is_some() && (has_left && others_remain || has_moved && has_majority(&rest)) {
                 (suspects[server], rest[server]) = (true, None);
             }
         }

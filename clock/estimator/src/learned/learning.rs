@@ -8,6 +8,7 @@ use crate::tuning::bank::{SHAPES, STEEP};
 use crate::tuning::learned::{
     EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR, SOFT_DECILE,
 };
+use alloc::sync::Arc;
 use ffclock_units::Direction;
 
 /// The densities of both families.
@@ -85,7 +86,7 @@ impl Mixtures {
 /// The densities, and what teaches them.
 #[derive(Clone, Debug)]
 pub struct Learning {
-    components: Components,
+    components: Arc<Components>,
     mixtures: Mixtures,
     observation: u64,
     /// Rare packets hold the floors.
@@ -104,8 +105,7 @@ struct ShownFloor {
 }
 
 impl Learning {
-    pub fn new(config: &LearnedConfig) -> Self {
-        let components = Components::new();
+    pub fn new(config: &LearnedConfig, components: Arc<Components>) -> Self {
         Learning {
             mixtures: Mixtures::new(RING, config, &components),
             components,
@@ -120,8 +120,9 @@ impl Learning {
         Mixtures::new(EAGER, config, &self.components)
     }
 
+    /// The bytes of its mixtures; the components are shared, and the filter that made them counts them.
     pub fn bytes(&self) -> usize {
-        self.components.bytes() + self.mixtures.bytes()
+        self.mixtures.bytes()
     }
 
     /// Forgets all exchanges and begins with the prior.

@@ -6,8 +6,10 @@ use super::path_change::Displacement;
 use super::reinitialise::Reinitialisation;
 use crate::LearnedConfig;
 use crate::bank::FloorBlend;
+use crate::bank::density::Components;
 use crate::tuning::ensemble::{LEAST_SYSTEMATIC, RETURNED, UNLIKE_PART, UNLIKE_ROOM};
 use crate::tuning::learned::EAGER;
+use alloc::sync::Arc;
 
 /// The path to a server and back.
 #[derive(Clone, Debug)]
@@ -41,8 +43,8 @@ pub struct ServerTime {
 }
 
 impl ServerPath {
-    pub fn new(config: &LearnedConfig, half_asymmetry: f64) -> Self {
-        let learning = Learning::new(config);
+    pub fn new(config: &LearnedConfig, components: &Arc<Components>, half_asymmetry: f64) -> Self {
+        let learning = Learning::new(config, Arc::clone(components));
         ServerPath {
             reinitialisation: Reinitialisation::new(&learning, config),
             learning,
@@ -150,6 +152,11 @@ impl ServerPath {
     /// The floors moved for another reason than a change of the path.
     pub fn lose_displacement(&mut self) {
         self.displacement = Displacement::default();
+    }
+
+    /// What its time was before it left the others', while it is away.
+    pub fn time_before(&self) -> Option<ServerTime> {
+        self.before.map(|(_, time)| time)
     }
 
     /// Whether its time is away from the others'.

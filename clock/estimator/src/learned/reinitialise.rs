@@ -229,10 +229,12 @@ impl Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bank::density::Components;
     use crate::bank::grid::Cavity;
     use crate::bank::group::Evident;
     use crate::bank::measurement::Measurement;
     use crate::bank::{BankExchange, FloorWalk};
+    use alloc::sync::Arc;
 
     const RATE: f64 = 40.0;
     const THETA: f64 = 7.0;
@@ -298,7 +300,8 @@ mod tests {
     #[test]
     fn attempts_are_few_and_wait_for_exchanges_that_belong_together() {
         let config = LearnedConfig::default();
-        let mut reinitialisation = Reinitialisation::new(&Learning::new(&config), &config);
+        let learning = Learning::new(&config, Arc::new(Components::new()));
+        let mut reinitialisation = Reinitialisation::new(&learning, &config);
         let observation = exchanges(|_| 0.0)[0];
         let mut attempts = alloc::vec![];
         for number in 1..3_000 {

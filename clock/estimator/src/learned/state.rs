@@ -90,16 +90,22 @@ impl Filter {
         self.paths.get(server).is_some_and(ServerPath::has_joined) && self.displaced(server).is_some()
     }
 
+    /// What a server's time was before it left those of the others, while it is away.
+    pub fn time_before(&self, server: usize) -> Option<ServerTime> {
+        self.paths.get(server).filter(|path| path.has_joined())?.time_before()
+    }
+
     /// Whether a server's time is away from where the others have it.
     pub fn has_departed(&self, server: usize) -> bool {
         self.paths.get(server).is_some_and(|path| path.has_joined() && path.has_departed())
     }
 
-    /// The published time becomes this mean of the servers' own times; the weights add up to one. `believed` is how
-    /// many servers the vote believes, with those that are suspect.
-    pub fn weigh(&mut self, weights: impl IntoIterator<Item = f64>, believed: usize) {
+    /// The published time becomes this mean of the servers' own times. `testified`, us ahead of theta, is what servers
+    /// that left add to it; their weights and these add up to one. `believed` is how many servers the vote believes,
+    /// with those that are suspect.
+    pub fn weigh(&mut self, weights: impl IntoIterator<Item = f64>, testified: f64, believed: usize) {
         self.believed = believed;
-        self.ahead = 0.0;
+        self.ahead = testified;
         for (path, weight) in self.paths.iter_mut().zip(weights) {
             path.weight = weight;
             self.ahead += weight * path.time().ahead;

@@ -35,13 +35,11 @@ impl VoteResult {
             bound: farther_end(&self.strict, clock.time),
             growth: self.strict_growth(clock.period, voters),
         };
-        let believed = voters.iter().zip(&self.beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
-        let growths = believed.map(|(voter, _)| growth_beside(clock.period, voter.period, voter.growth));
         let claimed = ProvenInterval::around(clock.time, own.bound);
         let own_bound = claimed.meet(&self.believed).map_or(Bound::UNKNOWN, |_| own.bound);
         let believed = GrowingBound {
             bound: farther_end(&self.believed, clock.time).min(own_bound).min(strict.bound),
-            growth: growths.fold(own.growth, GrowthRate::min).min(strict.growth),
+            growth: self.believed_growth(clock.period, voters).min(own.growth).min(strict.growth),
         };
         let published = ProvenInterval::around(clock.time, believed.bound);
         debug_assert!(
@@ -49,6 +47,16 @@ impl VoteResult {
             "no bound excludes all that the believed servers allow"
         );
         VotedBounds { believed, strict }
+    }
+
+    /// How fast a clock at `period` can leave the true time while no believed server is false: the farther end of the
+    /// rates that all of them allow, which one more honest server can only narrow. Where they allow none in common
+    /// although they share a time, one of them is false, and the narrowest reach of any counts.
+    fn believed_growth(&self, period: Period, voters: &[Voter]) -> GrowthRate {
+        let believed = voters.iter().zip(&self.beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
+        let rates: Vec<[f64; 2]> = believed.map(|(voter, _)| rates_beside(period, voter)).collect();
+        let narrowest = || rates.iter().map(|rates| reach(*rates)).fold(reach([f64::NAN; 2]), GrowthRate::min);
+        covered(&rates, rates.len().max(1)).map_or_else(narrowest, reach)
     }
 
     /// How fast a clock at `period` can leave the true time while no more than the tolerated number is false: the
@@ -61,8 +69,7 @@ impl VoteResult {
         debug_assert!(rates.len() == self.deciders && self.tolerated < self.deciders, "the voters of this vote");
         let least = self.deciders.saturating_sub(self.tolerated).max(1);
         let range = covered(&rates, least).or_else(|| covered(&rates, 1));
-        let [low, high] = range.unwrap_or([f64::NAN; 2]);
-        GrowthRate::of(Rate::from_fraction(low.abs().max(high.abs())))
+        reach(range.unwrap_or([f64::NAN; 2]))
     }
 }
 
@@ -76,6 +83,11 @@ fn rates_beside(period: Period, voter: &Voter) -> [f64; 2] {
     let apart = voter.period.relative_to(period).as_fraction();
     let growth = voter.growth.as_rate().as_fraction() * (1.0 + apart.abs()) + RATE_ROUNDING;
     [apart - growth, apart + growth]
+}
+
+/// How fast a clock leaves the true time at most, if the true rate against its own lies between these [s/s].
+fn reach([low, high]: [f64; 2]) -> GrowthRate {
+    GrowthRate::of(Rate::from_fraction(low.abs().max(high.abs())))
 }
 
 /// How fast the bound of a clock at `period` grows when it is to cover another clock from now on: by what the two rates

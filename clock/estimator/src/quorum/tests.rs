@@ -328,6 +328,40 @@ proptest! {
         prop_assert!(!is_wider(&after.believed, &before.believed));
     }
 
+    /// One more honest server never widens what is published of a clock, at any age: neither the bound nor, as long as
+    /// the number of tolerated ones stays, the strict one.
+    #[test]
+    fn one_more_honest_server_never_widens_what_is_published(
+        truth in prop::collection::vec(((0i64..1_000, 0i64..1_000), (0i64..2_000, 0i64..2_000)), 2..9),
+        (rate, age) in (-20_000i64..20_000, 0i64..10_000),
+        // The clock need be no server's: many make it.
+        (time, own_bound, off, own_growth) in (-1_000i64..1_000, 0i64..1_000, -2_000i64..2_000, 0i64..2_000),
+    ) {
+        let voters: Vec<Voter> = truth.iter().map(|&(ends, rates)| honest(ends, rate, rates)).collect();
+        let period = nominal().stretched(Rate::from_ppb((rate + off) as f64));
+        let own = Estimate {
+            bound: Bound::of(Span::from_micros(time.abs() + own_bound)),
+            bound_growth: GrowthRate::of(Rate::from_ppb((off.abs() + own_growth) as f64 * 1.000_1 + 0.01)),
+            ..clock(time, period)
+        };
+        let later = Ticks::from_raw(age * 1_000_000_000);
+        let elapsed = period * later;
+        let true_time = at_micros(0) + nominal().stretched(Rate::from_ppb(rate as f64)) * later;
+        let error = Bound::of(own.time + elapsed - true_time);
+        let published = |voters: &[Voter], rules: &VotingRules| {
+            let bounds = vote(voters, Unheard::default(), rules).unwrap().bounds(&own, voters);
+            [bounds.believed.after(elapsed), bounds.strict.after(elapsed)]
+        };
+        let as_many = VotingRules { tolerate: Some((voters.len() - 2) / 2), quorum: 1 };
+        for (rules, is_strict_compared) in [(as_many, voters.len() > 2), (VotingRules::default(), false)] {
+            let ([before, strict_before], [after, strict_after]) =
+                (published(&voters[1..], &rules), published(&voters, &rules));
+            prop_assert!(after <= before, "{:?} {:?}", before, after);
+            prop_assert!(error <= after + Bound::of(Span::from_nanos(1)), "{:?} {:?}", error, after);
+            prop_assert!(!is_strict_compared || strict_after <= strict_before, "{:?} {:?}", strict_before, strict_after);
+        }
+    }
+
     /// As long as a majority of the trusted servers is right, nothing that the others say moves the strict interval.
     #[test]
     fn untrusted_servers_cannot_move_what_trusted_ones_prove(

@@ -52,6 +52,13 @@ pub const WINDOWS: usize = 9;
 /// no sweep has tested.
 pub const STEADY_PART: f64 = 0.1;
 
+/// Beside a server that left, the systematic errors of the others change by [`STEADY_PART`] of their standard deviation
+/// in this time, as a random walk, s: a day. An assumption, which no sweep has tested.
+pub const STEADY_FOR: f64 = 86_400.0;
+
+/// Servers that left of which the last word is kept. Size. The nearest and the next.
+pub const MOST_TESTIMONIES: usize = 2;
+
 /// Movements of clocks can be one within this many standard deviations of each. False alarm: three.
 pub const WITHIN_REACH: f64 = 3.0;
 

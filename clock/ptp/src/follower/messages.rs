@@ -2,19 +2,20 @@
 
 use super::Follower;
 use crate::foreign::interval_of;
+use crate::link::MeasuredLink;
 use crate::message::LOG_INTERVAL_NONE;
 use crate::requests::AnsweredDelay;
 use crate::syncs::MatchedSync;
 use crate::tlv::{Tlvs, UnicastService, UnicastWord};
 use crate::transmit::TicketKind;
 use crate::{
-    Announcement, ArbitraryTimescale, Audience, LinkDelay, Master, PERIOD_TOLERANCE, PortIdentity, PtpBody, PtpEvent,
-    PtpFlags, PtpMessage, PtpObservation, PtpRejection, PtpTimestamp, PtpTransmit,
+    Announcement, ArbitraryTimescale, Audience, ERA, LinkDelay, Master, PERIOD_TOLERANCE, PortIdentity, PtpBody,
+    PtpEvent, PtpFlags, PtpMessage, PtpObservation, PtpRejection, PtpTimestamp, PtpTransmit,
 };
 use ffclock_units::{Direction, Moment, Mono, Server, Span, Stamp, Tai};
 
-/// From here on an announcement is not believed to come from a tree (9.3.2.5).
-const STEPS_MAX: u16 = 255;
+/// A master whose time cannot be right is passed over for so long.
+const PASSED_OVER: Span = Span::from_secs(60);
 const SECONDS_PER_DAY: i64 = 86_400;
 
 impl Follower {
@@ -28,6 +29,10 @@ impl Follower {
             PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, now),
             PtpBody::Sync(origin) => {
                 self.check_master(&message)?;
+                if message.log_interval != LOG_INTERVAL_NONE {
+                    self.sync_interval = interval_of(message.log_interval);
+                }
+                self.master_address = self.sender.or(self.master_address);
                 let matched = self.syncs.sync((&message, origin), received, now)?;
                 self.take_sync(matched, now)
             }
@@ -87,8 +92,10 @@ impl Follower {
     ) -> Result<(), PtpRejection> {
         if message.flags.has(PtpFlags::ALTERNATE_MASTER) {
             Err(PtpRejection::AlternateMaster)
-        } else if announcement.steps_removed >= STEPS_MAX {
+        } else if announcement.steps_removed > self.config.steps_removed_max {
             Err(PtpRejection::StepsRemoved)
+        } else if announcement.quality.class > self.config.clock_class_max {
+            Err(PtpRejection::ClockClass)
         } else if announcement.grandmaster == self.own.clock {
             Err(PtpRejection::OwnMessage)
         } else if self.config.grandmaster.is_some_and(|only| only != announcement.grandmaster) {
@@ -106,7 +113,14 @@ impl Follower {
         tlvs: Tlvs<'_>,
         now: Moment<Mono>,
     ) -> Result<(), PtpRejection> {
-        self.check_announcement((message, &announcement), tlvs)?;
+        if let Err(reason) = self.check_announcement((message, &announcement), tlvs) {
+            let is_unwanted = [PtpRejection::NotAccepted, PtpRejection::ClockClass, PtpRejection::StepsRemoved];
+            if is_unwanted.contains(&reason) && self.masters.forget(message.source) {
+                // What it was is no longer true: its Syncs are not to be used until its silence is noticed.
+                self.elect(now);
+            }
+            return Err(reason);
+        }
         // Over unicast they come as often as was asked for, whatever ptp4l writes into them.
         let says_interval = message.log_interval != LOG_INTERVAL_NONE && self.negotiation.is_none();
         let log = if says_interval { message.log_interval } else { self.config.log_announce_interval };
@@ -124,7 +138,12 @@ impl Follower {
             self.requests.begin(now);
         }
         let held = self.believed(one)? + self.believed(more)?;
-        let theirs = self.time(origin)? + held;
+        let time = self.time(origin);
+        if let (Err(PtpRejection::ImplausibleTime), Some(master)) = (&time, self.followed) {
+            self.masters.pass_over(master.port, now + PASSED_OVER);
+            self.elect(now);
+        }
+        let theirs = time? + held;
         self.check_offset(theirs);
         let observation = PtpObservation { direction: Direction::Incoming, ours: received, theirs };
         self.events.push(PtpEvent::Observation(observation));
@@ -155,6 +174,12 @@ impl Follower {
 
     /// A time of the master on our scale.
     fn time(&self, timestamp: PtpTimestamp) -> Result<Moment<Tai>, PtpRejection> {
+        let time = self.time_on_its_scale(timestamp)?;
+        let earliest = self.config.earliest;
+        if (earliest..earliest + ERA).contains(&time) { Ok(time) } else { Err(PtpRejection::ImplausibleTime) }
+    }
+
+    fn time_on_its_scale(&self, timestamp: PtpTimestamp) -> Result<Moment<Tai>, PtpRejection> {
         let Some(Master { announcement, .. }) = self.followed else { return Err(PtpRejection::NotMaster) };
         if announcement.flags.has(PtpFlags::UNCERTAIN) {
             return Err(PtpRejection::Uncertain);
@@ -204,8 +229,8 @@ impl Follower {
         Ok(())
     }
 
-    pub(super) fn take_link_delay(&mut self, delay: Option<LinkDelay>) -> Result<(), PtpRejection> {
-        let Some(delay) = delay else { return Ok(()) };
+    pub(super) fn take_link_delay(&mut self, measured: Option<MeasuredLink>) -> Result<(), PtpRejection> {
+        let Some(delay) = measured else { return Ok(()) };
         if !delay.received.counter.is_after(delay.sent.counter) {
             return Err(PtpRejection::StampsReversed);
         }
@@ -215,8 +240,23 @@ impl Follower {
         if trip + tolerance < delay.turnaround {
             return Err(PtpRejection::NegativeDelay);
         }
-        self.events.push(PtpEvent::LinkDelay(delay));
-        Ok(())
+        let stated = self.time_of_arrival(&delay);
+        let MeasuredLink { neighbour, sent, received, turnaround, .. } = delay;
+        let arrived = stated.ok();
+        self.events.push(PtpEvent::LinkDelay(LinkDelay { neighbour, sent, received, turnaround, arrived }));
+        // While there is no master, nothing is missed.
+        if self.followed.is_some() { stated.map(drop) } else { Ok(()) }
+    }
+
+    /// When a request reached the master that is followed, where that is the neighbour. What it says is rounded down to
+    /// the nanosecond, and the correction of the response has the rest with a negative sign (11.4.2); a positive one is
+    /// of switches that held up the response, and says nothing of the request.
+    fn time_of_arrival(&self, delay: &MeasuredLink) -> Result<Moment<Tai>, PtpRejection> {
+        let is_master = self.followed.is_some_and(|master| master.port == delay.neighbour);
+        if !is_master || delay.arrived == PtpTimestamp::ZERO {
+            return Err(PtpRejection::NeighbourTime);
+        }
+        Ok(self.time(delay.arrived)? - delay.correction.min(Span::ZERO))
     }
 
     fn take_signal(&mut self, target: PortIdentity, tlvs: Tlvs<'_>, now: Moment<Mono>) -> Result<(), PtpRejection> {

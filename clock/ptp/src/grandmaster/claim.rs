@@ -3,7 +3,7 @@
 use crate::{
     Announcement, ClockAccuracy, ClockClass, ClockIdentity, ClockQuality, PtpFlags, ScaledVariance, TimeSource,
 };
-use ffclock_units::{Bound, LeapTable, Span, Status, TaiReading};
+use ffclock_units::{Bound, LeapStep, Span, Status, TaiReading};
 
 /// A leap second is announced for so long before it [s]: the last day before the change.
 const LEAP_ANNOUNCED: i64 = 86_400;
@@ -61,8 +61,9 @@ impl GrandmasterClaim {
     };
 
     /// The claim of a clock with this reading. The reading should be of the latest moment until which the claim will
-    /// be believed: its bound is what the accuracy is made of, rounded up to the next code of the table.
-    pub fn of(reading: &TaiReading, limits: &GrandmasterLimits, leaps: &LeapTable) -> Self {
+    /// be believed: its bound is what the accuracy is made of, rounded up to the next code of the table. `step` is the
+    /// leap second around it.
+    pub fn of(reading: &TaiReading, limits: &GrandmasterLimits, step: LeapStep) -> Self {
         let TaiReading { time, uncertainty, bound, status, .. } = *reading;
         let class = match status {
             Status::Unsynchronised => return GrandmasterClaim::NONE,
@@ -71,11 +72,10 @@ impl GrandmasterClaim {
             Status::Synchronised | Status::Holdover | Status::WarmingUp => limits.degraded,
         };
         let second = time.whole_seconds();
-        let offset = second - leaps.utc_from_tai(time).whole_seconds();
-        let step = leaps.step_around(time);
+        let offset = if second < step.at { step.before } else { step.after };
         let leap = match step.at - second {
             1..=LEAP_ANNOUNCED if step.after > step.before => PtpFlags::LEAP_61,
-            1..=LEAP_ANNOUNCED => PtpFlags::LEAP_59,
+            1..=LEAP_ANNOUNCED if step.after < step.before => PtpFlags::LEAP_59,
             _ => PtpFlags(0),
         };
         let traceable = PtpFlags::TIME_TRACEABLE.and(PtpFlags::FREQUENCY_TRACEABLE);
@@ -90,7 +90,7 @@ impl GrandmasterClaim {
     }
 
     /// Whether the time may be stated at all.
-    pub(crate) fn is_known(&self) -> bool {
+    pub const fn is_known(&self) -> bool {
         self.flags.has(PtpFlags::PTP_TIMESCALE)
     }
 
@@ -112,7 +112,7 @@ impl GrandmasterClaim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{LeapAnnouncement, Moment, StandardUncertainty};
+    use ffclock_units::{LeapAnnouncement, LeapTable, Moment, StandardUncertainty};
 
     /// 2026-12-31 12:00:00 UTC.
     const NOON: i64 = 1_798_718_400;
@@ -124,7 +124,8 @@ mod tests {
     }
 
     fn claim(status: Status, bound: Span) -> GrandmasterClaim {
-        GrandmasterClaim::of(&reading(status, bound), &GrandmasterLimits::default(), &LeapTable::built_in())
+        let reading = reading(status, bound);
+        GrandmasterClaim::of(&reading, &GrandmasterLimits::default(), LeapTable::built_in().step_around(reading.time))
     }
 
     /// IEEE 1588-2019, 7.6.2.5, table 4; G.8275.1, 6.4: locked, in holdover within the specification, beyond it.
@@ -157,7 +158,9 @@ mod tests {
     #[test]
     fn a_leap_second_is_announced_on_its_last_day() {
         let leaps = LeapTable::with(LeapAnnouncement { utc_second: NOON + 43_200, change: 1 });
-        let claim = |reading: &TaiReading| GrandmasterClaim::of(reading, &GrandmasterLimits::default(), &leaps).flags;
+        let claim = |reading: &TaiReading| {
+            GrandmasterClaim::of(reading, &GrandmasterLimits::default(), leaps.step_around(reading.time)).flags
+        };
         let noon = reading(Status::Synchronised, Span::from_micros(40));
         assert!(claim(&noon).has(PtpFlags::LEAP_61));
         let day_before = TaiReading { time: noon.time - Span::from_secs(86_400), ..noon };

@@ -87,6 +87,12 @@ impl Clients {
         Some(present)
     }
 
+    /// Ends one of the grants of Announce.
+    pub(super) fn take_announced(&mut self) -> Option<ClientGrant> {
+        let place = self.grants.iter().position(|grant| grant.service == UnicastService::Announce)?;
+        Some(self.grants.swap_remove(place))
+    }
+
     /// When a message is due.
     pub(super) fn due(&self) -> Option<Moment<Mono>> {
         let timed = self.grants.iter().filter(|grant| grant.service != UnicastService::DelayResp);

@@ -52,9 +52,10 @@ proptest! {
     /// No panic, no busy loop, no more outgoing observations than requests, and each message has one outcome at least
     /// where it is turned away.
     #[test]
-    fn any_calls_keep_the_follower_sound(calls in prop::collection::vec(any_call(), 1..300), mode in 0u8..4) {
+    fn any_calls_keep_the_follower_sound(calls in prop::collection::vec(any_call(), 1..300), mode in 0u8..6) {
         let mechanism = if mode & 1 == 0 { DelayMechanism::EndToEnd } else { DelayMechanism::PeerToPeer };
-        let delivery = if mode & 2 == 0 { Delivery::Multicast } else { Delivery::Unicast(NetworkAddress::default()) };
+        let delivery =
+            [Delivery::Multicast, Delivery::Unicast(NetworkAddress::default()), Delivery::Hybrid][usize::from(mode / 2)];
         let mut now = Moment::from_origin(Span::from_secs(1));
         let mut follower = Follower::new(FollowerConfig { mechanism, delivery, ..config() }, own(), now);
         let mut tickets = std::collections::VecDeque::new();

@@ -2,7 +2,7 @@
 
 use crate::script::*;
 use ffclock_ptp::*;
-use ffclock_units::{Bound, Direction, Exchange, LeapTable, Server, Span, Stamp};
+use ffclock_units::{Bound, Direction, Exchange, LeapTable, Moment, Server, Span, Stamp};
 
 fn master_of(events: &[PtpEvent]) -> Option<PortIdentity> {
     events.iter().find_map(|event| match event {
@@ -210,6 +210,98 @@ fn another_utc_offset_is_named_once() {
     script.events();
     assert_eq!(script.two_step()[0], PtpEvent::UtcOffsetDiffers(36, 37));
     assert_eq!(observations(&script.two_step()).len(), 1);
+}
+
+/// A request on the link, answered in two steps by `neighbour` at the other end of one way, who says when it arrived.
+fn answered_link(script: &mut Script, neighbour: PortIdentity, arrived: PtpTimestamp) -> Vec<PtpEvent> {
+    script.pass(Span::from_millis(1001));
+    script.events();
+    let request = script.sent().pop().expect("a request each second");
+    let (asked, _) = PtpMessage::decode(request.octets.as_slice()).expect("a message");
+    script.follower.handle_sent(request.ticket.expect("an event"), stamp_at(script.now));
+    script.now = script.now + WAY + WAY;
+    let response = message(neighbour, asked.sequence, PtpBody::PdelayResp(arrived, own()));
+    // Half a nanosecond more than is said.
+    let correction = Correction::from_raw(-0x8000);
+    assert_eq!(script.deliver(&PtpMessage { flags: PtpFlags::TWO_STEP, correction, ..response }), []);
+    let follow_up = message(neighbour, asked.sequence, PtpBody::PdelayRespFollowUp(arrived, own()));
+    script.deliver(&PtpMessage { correction: Correction::of(Span::from_micros(10)), ..follow_up })
+}
+
+/// IEEE 1588-2019, 11.4.2: where the neighbour is the master and says when the request arrived, that is as much as a
+/// Delay_Req says; a switch, or a neighbour that says only how long it held the request, proves nothing of a Sync.
+#[test]
+fn a_link_to_the_master_itself_gives_exchanges() {
+    let mechanism = DelayMechanism::PeerToPeer;
+    let earliest = tai(Moment::from_origin(Span::ZERO));
+    let mut script = Script::acquainted(FollowerConfig { mechanism, earliest, ..config() });
+    let mut pairing = ExchangePairing::new(config().period, Bound::of(Span::from_secs(1)));
+    for _ in 0..5 {
+        let master = script.master;
+        let sent = script.now + Span::from_millis(1001);
+        let time = timestamp(sent + WAY);
+        let arrived = tai(sent + WAY);
+        let events = answered_link(&mut script, master, time);
+        let [PtpEvent::LinkDelay(delay)] = events[..] else { panic!("{events:?}") };
+        let observation = delay.observation().expect("the master's time");
+        assert_eq!((observation.direction, observation.ours), (Direction::Outgoing, stamp_at(sent)));
+        let rounded = (observation.theirs - arrived).abs();
+        assert!(rounded <= Span::from_nanos(1), "{rounded:?}");
+        let claim = script.follower.claim().expect("a master");
+        assert_eq!(pairing.observe(observation, claim), Ok(None));
+        script.now = script.now + Span::from_millis(20);
+        let [PtpEvent::Observation(sync)] = script.two_step()[..] else { panic!("a Sync") };
+        assert!(pairing.observe(sync, claim).is_ok_and(|exchange| exchange.is_some()));
+        script.announce();
+    }
+    let time = timestamp(script.now + Span::from_millis(1001) + WAY);
+    for (neighbour, says) in [(port(4), time), (script.master, PtpTimestamp::ZERO)] {
+        let events = answered_link(&mut script, neighbour, says);
+        let [PtpEvent::LinkDelay(delay), PtpEvent::Rejected(reason)] = events[..] else { panic!("{events:?}") };
+        assert_eq!((delay.observation(), reason), (None, PtpRejection::NeighbourTime));
+        script.announce();
+    }
+    let events = answered_link(&mut script, port(1), timestamp(Moment::from_origin(Span::from_secs(-100))));
+    assert_eq!(events[1], PtpEvent::Rejected(PtpRejection::ImplausibleTime));
+}
+
+/// Multicast, but for Delay_Req and its answer (linuxptp's hybrid_e2e): it goes to where the Syncs come from.
+#[test]
+fn the_master_alone_is_asked_in_hybrid_mode() {
+    let [first, second] = [NetworkAddress([1; 16]), NetworkAddress([2; 16])];
+    let mut script = Script::acquainted(FollowerConfig { delivery: Delivery::Hybrid, ..config() });
+    let asked = |script: &mut Script| {
+        let transmit = (0..100).find_map(|_| {
+            script.pass(Span::from_millis(30));
+            script.follower.poll_transmit()
+        });
+        let transmit = transmit.expect("a request");
+        let (request, _) = PtpMessage::decode(transmit.octets.as_slice()).expect("a message");
+        (transmit.audience, request.flags.has(PtpFlags::UNICAST), request, transmit.ticket.expect("an event"))
+    };
+    let sync_from = |script: &mut Script, source: PortIdentity, from: NetworkAddress| {
+        let (sync, follow_up) = script.sync_pair();
+        for message in [sync, follow_up].map(|message| PtpMessage { source, ..message }) {
+            let received = (stamp_at(script.now), from);
+            script.follower.handle_message_from(message.encode().as_slice(), received, script.now);
+        }
+        script.events()
+    };
+    script.two_step();
+    assert_eq!(asked(&mut script).0, Audience::Everyone, "where the master is, no one has said");
+    let master = script.master;
+    assert_eq!(observations(&sync_from(&mut script, master, first)).len(), 1);
+    sync_from(&mut script, port(9), second);
+    script.pass(Span::from_secs(1));
+    script.announce();
+    let (audience, is_unicast, request, ticket) = asked(&mut script);
+    assert_eq!((audience, is_unicast), (Audience::One(first), true), "not where another clock is");
+    script.events();
+    script.follower.handle_sent(ticket, stamp_at(script.now));
+    let response = script.response(&request);
+    script.now = script.now + WAY + WAY;
+    let unicast = PtpMessage { flags: PtpFlags::UNICAST, log_interval: LOG_INTERVAL_NONE, ..response };
+    assert_eq!(observations(&script.deliver(&unicast)).len(), 1);
 }
 
 /// IEEE 1588-2019, 11.4.2: in one step the correction is the time for which the neighbour held the request.

@@ -49,8 +49,16 @@ fn without_a_time_it_is_silent() {
     grandmaster.handle_timeout(start());
     assert_eq!(sent(&mut grandmaster).len(), 2);
     grandmaster.set_claim(GrandmasterClaim::NONE);
+    let last = sent(&mut grandmaster);
+    let [(PtpMessage { body: PtpBody::Announce(announced), sequence: 1, .. }, _)] = &last[..] else {
+        panic!("{last:?}")
+    };
+    let quality = announced.quality;
+    assert_eq!((quality.class, quality.accuracy), (ClockClass::DEFAULT, ClockAccuracy::UNKNOWN));
+    assert!(!announced.flags.has(PtpFlags::TIME_TRACEABLE) && !announced.is_tai());
+    grandmaster.set_claim(GrandmasterClaim::NONE);
     grandmaster.handle_timeout(start() + Span::from_secs(10));
-    assert_eq!(sent(&mut grandmaster).len(), 0);
+    assert_eq!(sent(&mut grandmaster).len(), 0, "once is enough");
 }
 
 /// IEEE 1588-2019, 9.5.8 to 9.5.10: Announce and Sync in their intervals; the Follow_Up says when the Sync left.

@@ -6,4 +6,5 @@ mod following;
 mod grandmaster;
 mod hostile;
 mod script;
+mod unacceptable;
 mod unicast;

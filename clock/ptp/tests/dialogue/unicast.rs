@@ -120,8 +120,16 @@ fn links_between_ours_are_measured_from_both_ends() {
     let follower = FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() };
     let mut pair = Pair::new(follower, GrandmasterConfig::default());
     let events = pair.run(Span::from_secs(10));
-    let delays = events.iter().filter(|event| matches!(event, PtpEvent::LinkDelay(_))).count();
-    assert!((9..=11).contains(&delays), "{delays}");
+    let measured = |event: &PtpEvent| if let PtpEvent::LinkDelay(delay) = event { Some(*delay) } else { None };
+    let delays: Vec<LinkDelay> = events.iter().filter_map(measured).collect();
+    assert!((9..=11).contains(&delays.len()), "{delays:?}");
+    // The neighbour is the grandmaster, and says when requests arrived.
+    let stated: Vec<PtpObservation> = delays.iter().filter_map(LinkDelay::observation).collect();
+    assert!(stated.len() >= 7, "all but those before it was chosen: {stated:?}");
+    for seen in stated {
+        let ours = tai(Moment::from_origin(Span::from_nanos(i128::from(seen.ours.counter.raw()))));
+        assert!((seen.theirs - ours - WAY).abs() < Span::from_nanos(2), "{seen:?}");
+    }
     assert_eq!(both_ways(&events).1, 0, "no Delay_Req");
 }
 

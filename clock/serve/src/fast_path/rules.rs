@@ -39,6 +39,7 @@ mod tests {
     use crate::access::{AccessList, bits_of};
     use crate::limit::LimitOptions;
     use crate::options::ServeConfig;
+    use crate::ptp::PtpConfig;
     use crate::server::policy;
     use ffclock_units::Span;
 
@@ -46,7 +47,7 @@ mod tests {
     fn the_driver_judges_as_the_sockets_do_and_leaves_them_the_servers_that_are_followed() {
         let access = AccessList::new(&"10.0.0.0/8".parse().unwrap(), &"10.1.0.0/16, 2001:db8::/32".parse().unwrap());
         let followed = vec![(bits_of("10.2.0.1".parse().unwrap()), 7)];
-        let policy = Policy { access, followed, ..policy(&ServeConfig::default()) };
+        let policy = Policy { access, followed, ..policy(&ServeConfig::default(), &PtpConfig::default()) };
         let rules = of(&policy);
         let rule = |address: &str, prefix, verdict| NetworkRule {
             address: IpAddr::V6(Ipv6Addr::from_bits(bits_of(address.parse().unwrap()))),

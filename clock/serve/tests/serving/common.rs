@@ -28,8 +28,8 @@ pub struct Truth {
 
 impl Truth {
     pub fn new() -> Self {
-        let tai = LeapTable::built_in().tai_from_utc(ffclock_sys::system_utc_now());
-        Truth { origin: read_ordered(COUNTER), tai }
+        let (utc, origin) = (ffclock_sys::system_utc_now(), read_ordered(COUNTER));
+        Truth { origin, tai: LeapTable::built_in().tai_from_utc(utc) }
     }
 
     fn tai_at(&self, counter: Counter) -> Moment<Tai> {

@@ -7,8 +7,11 @@ mod interleaving;
 mod nts;
 
 use common::{Client, Place, Said, bare_request};
-use ffclock_units::{LeapStep, Rate, Span, Status};
-use ffclock_wire::LeapIndicator;
+use ffclock_client::Clock;
+use ffclock_serve::face::{FaceOptions, ReplyMoments, ServedFace};
+use ffclock_serve::options::{ServedBound, Smear};
+use ffclock_units::{Bound, LeapStep, Rate, Span, Status};
+use ffclock_wire::{LeapIndicator, LogSeconds};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -44,6 +47,28 @@ fn the_truth_lies_within_the_claim_of_every_reply() {
     assert_eq!(serving.count("answered"), 8 * rounds);
     assert!(serving.count("unstamped") < rounds, "{}", serving.status());
     assert!(serving.end());
+}
+
+/// A reply that leaves sooner than was foreseen has stated a time that is too late by what was foreseen at most.
+#[test]
+fn the_claim_is_wider_by_what_is_foreseen() {
+    let place = Place::new();
+    let mut writer = place.writer();
+    place.publish(&mut writer, Said::within(Span::from_micros(300)));
+    let snapshot = Clock::open_at(&place.directory.join("page")).unwrap().snapshot().unwrap();
+    let estimate = snapshot.estimate().unwrap();
+    let distance = |foreseen: Span| {
+        let foreseen = estimate.period.ticks_in(foreseen);
+        let moments = ReplyMoments { foreseen, ..ReplyMoments::at(estimate.counter) };
+        ServedFace::of(&snapshot, &moments, &face_options()).standing.unwrap().distance.as_seconds()
+    };
+    let widened = distance(Span::from_millis(2)) - distance(Span::ZERO);
+    assert!((widened - 2e-3).abs() < 2.0 / 65536.0, "{widened}");
+}
+
+fn face_options() -> FaceOptions {
+    let (bound, bound_max) = (ServedBound::Bound, Bound::of(Span::from_secs(1)));
+    FaceOptions { bound, bound_max, smear: Smear::Off, precision: LogSeconds::from_exponent(-20), reference_id: 1 }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Many packets in one call: recvmmsg(2) and sendmmsg(2).
 
 use crate::address::RawAddress;
+use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -82,10 +83,13 @@ pub(crate) fn send_batch<const ROOM: usize>(
     memory: &mut BatchMemory<ROOM>,
     outgoing: &[Outgoing],
 ) -> io::Result<usize> {
-    // SAFETY: an iovec and a mmsghdr are made of integers and pointers, for which zero is a value.
-    let (mut parts, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { core::mem::zeroed() };
+    // Only what is used is written: a server that slept would fetch 5 kB between the time of leaving and the leaving.
+    let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
+    let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
     let mut count = 0;
     for (packet, (part, header)) in outgoing.iter().zip(parts.iter_mut().zip(headers.iter_mut())) {
+        // SAFETY: an iovec and a mmsghdr are made of integers and pointers, for which zero is a value.
+        let (part, header) = unsafe { (part.write(core::mem::zeroed()), header.write(core::mem::zeroed())) };
         let (begin, length) = packet.control;
         let bytes = memory.packets[packet.place].get_mut(..packet.length).ok_or(io::ErrorKind::InvalidInput)?;
         let control =
@@ -105,8 +109,8 @@ pub(crate) fn send_batch<const ROOM: usize>(
         count += 1;
     }
     let flags = (libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) as _;
-    // SAFETY: every pointer in the first `count` headers points to memory of the stated size that outlives the call;
-    // sendmmsg reads from it alone, and writes to the headers.
-    let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count, flags) };
+    // SAFETY: the first `count` headers are written, and every pointer in them points to memory of the stated size that
+    // outlives the call; sendmmsg reads from it alone, and writes to the headers.
+    let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr().cast(), count, flags) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }

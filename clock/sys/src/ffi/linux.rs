@@ -91,7 +91,8 @@ fn checked_descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     RawFd::try_from(result).ok().filter(|fd| *fd >= 0).map(owned).ok_or_else(io::Error::last_os_error)
 }
 
-/// A UDP socket bound to `address`, with these options of the level `SOL_SOCKET` or below it switched on before.
+/// A socket for datagrams, of UDP or of frames, bound to `address`, with these options of the level `SOL_SOCKET` or
+/// below it switched on before.
 pub(crate) fn bound_socket(address: &RawAddress, options: &[(libc::c_int, libc::c_int)]) -> io::Result<OwnedFd> {
     let family = address.family().ok_or(io::ErrorKind::InvalidInput)?;
     // SAFETY: the call takes no pointers.
@@ -117,6 +118,24 @@ pub(crate) fn set_group_option(
     let place = (&raw const value).cast();
     // SAFETY: the option is read from an ip_mreqn of the stated size that outlives the call.
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_IP, name, place, size) }).map(drop)
+}
+
+/// Joins a group of a network device for as long as the socket of its frames is open.
+pub(crate) fn join_device_group(
+    fd: BorrowedFd<'_>,
+    (group, device): (crate::ethernet::DeviceAddress, libc::c_int),
+) -> io::Result<()> {
+    let [a, b, c, d, e, f] = group;
+    let value = libc::packet_mreq {
+        mr_ifindex: device,
+        mr_type: libc::PACKET_MR_MULTICAST as libc::c_ushort,
+        mr_alen: 6,
+        mr_address: [a, b, c, d, e, f, 0, 0],
+    };
+    let (name, size) = (libc::PACKET_ADD_MEMBERSHIP, size_of_val(&value) as libc::socklen_t);
+    let place = (&raw const value).cast();
+    // SAFETY: the option is read from a packet_mreq of the stated size that outlives the call.
+    checked(unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_PACKET, name, place, size) }).map(drop)
 }
 
 /// Takes over the descriptors `first` up to `end`, which the process was started with. Called once.

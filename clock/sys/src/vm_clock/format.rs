@@ -230,6 +230,12 @@ impl VmClockWords {
         self
     }
 
+    /// The same with the status synchronised: for who knows that the line was withheld.
+    pub(super) fn with_time(mut self) -> Self {
+        self.0[STATE] = with_octet(self.0[STATE], 2, STATUS_SYNCHRONISED);
+        self
+    }
+
     /// What the words say.
     ///
     /// # Errors

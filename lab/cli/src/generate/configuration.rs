@@ -50,11 +50,16 @@ const SERVE: Reference = Reference {
     sections: &[
         ("", "The server as a whole", "Keys at the top of the file."),
         ("nts", "[nts]", "Key establishment and cookies of NTS, which is served where there is a certificate."),
+        (
+            "ptp",
+            "[ptp]",
+            "A grandmaster of PTP on the devices that are named: docs/ptp.md. Networks and rates above hold for it, too.",
+        ),
     ],
     story: "ffclock-serve reads one file in TOML. A key that is not known, or a value that is out of its range, is an \
             error with its line, and the server does not start; `ffclock-serve --check-config` tries a file without \
             starting. Measures are strings with their unit, lists are arrays of strings. On SIGHUP the file is read \
-            again, and what it says of networks, rates, bounds, the smear and refusals is in force between two packets; \
+            again, and what it says of networks, rates, bounds, the smear, refusals and the claim of PTP is in force between two packets; \
             a faulty one changes nothing. The other keys take a restart.",
     example: "allow = [\"192.0.2.0/24\", \"2001:db8::/32\"]\ndeny = [\"192.0.2.66\"]\nthreads = 2\n\
               serve_bound_max = \"100 ms\"\n",

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FFLIVEC1");
 /// Of the ring; the interposer's `SEGMENTS`.
@@ -16,6 +17,7 @@ const SEGMENT: usize = 64;
 /// Words of the header: magic number, sequence, first, count, and then the discipline with tick, frequency, constant
 /// and status first.
 const TICK: usize = 4;
+const FREQUENCY: usize = 5;
 const STATUS: usize = 7;
 /// The kernel's tick [us], and its status before anything synchronised the clock (`STA_UNSYNC`).
 const TICK_US: i64 = 10_000;
@@ -23,8 +25,10 @@ const UNSYNCHRONISED: i64 = 0x40;
 /// `NTP_PHASE_LIMIT` [us], in the words for the largest and the estimated error.
 const ERROR_WORDS: [usize; 2] = [10, 11];
 const PHASE_LIMIT_US: i64 = 16_000_000;
-/// How often a reader tries when the program writes meanwhile.
+/// How often a reader tries when the program writes meanwhile, and how long it waits in between: the program may have
+/// been interrupted in the middle, on a machine that does much else.
 const TRIES: usize = 1000;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A straight line from its begin on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,8 +46,19 @@ impl FileSegment {
     }
 }
 
-/// Makes the file of a clock that nothing has steered yet and that shows `shown_ns` when the raw counter is `raw_ns`.
-pub(super) fn create(path: &Path, raw_ns: i64, shown_ns: i64) -> Result<(), Failure> {
+/// How a clock begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClockStart {
+    /// The raw counter [ns].
+    pub(super) raw_ns: i64,
+    /// What the clock shows then [ns].
+    pub(super) shown_ns: i64,
+    /// Its frequency against the raw counter, as an earlier program left it; relative.
+    pub(super) frequency: f64,
+}
+
+/// Makes the file of a clock that nothing has synchronised yet.
+pub(super) fn create(path: &Path, start: ClockStart) -> Result<(), Failure> {
     let mut bytes = vec![0; RING + SEGMENTS * SEGMENT];
     let mut put = |offset: usize, word: [u8; 8]| bytes[offset..offset + 8].copy_from_slice(&word);
     put(0, MAGIC.to_ne_bytes());
@@ -51,8 +66,10 @@ pub(super) fn create(path: &Path, raw_ns: i64, shown_ns: i64) -> Result<(), Fail
     put(8 * TICK, TICK_US.to_ne_bytes());
     put(8 * STATUS, UNSYNCHRONISED.to_ne_bytes());
     ERROR_WORDS.into_iter().for_each(|word| put(8 * word, PHASE_LIMIT_US.to_ne_bytes()));
-    put(RING, raw_ns.to_ne_bytes());
-    put(RING + 8, shown_ns.to_ne_bytes());
+    put(8 * FREQUENCY, start.frequency.to_ne_bytes());
+    put(RING, start.raw_ns.to_ne_bytes());
+    put(RING + 8, start.shown_ns.to_ne_bytes());
+    put(RING + 24, start.frequency.to_ne_bytes());
     fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
@@ -81,6 +98,7 @@ impl OutsideClock {
             if before[1].is_multiple_of(2) && self.header()? == before {
                 return Ok(segment.shown_at(raw_ns));
             }
+            std::thread::sleep(PAUSE);
         }
         Err("a clock file is being written all the time".into())
     }

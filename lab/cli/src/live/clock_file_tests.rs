@@ -49,7 +49,7 @@ impl Bench {
         let start = OscillatorStart { host_ns: host_now_ns(), raw_ns: RAW_NS };
         let sampled = SampledOscillator::sample(Oscillator::new(&spec, 1), start, Span::from_secs(60));
         sampled.write(&own.oscillator).unwrap();
-        create(&own.clock, RAW_NS, start.host_ns).unwrap();
+        create(&own.clock, ClockStart { raw_ns: RAW_NS, shown_ns: start.host_ns, frequency: 0.0 }).unwrap();
         Some(Bench { directory, library, own })
     }
 
@@ -126,6 +126,18 @@ fn frequency_and_tick_act_at_once_and_for_good() {
 }
 
 #[test]
+fn a_frequency_that_was_left_in_the_clock_holds_from_its_begin() {
+    let Some(bench) = Bench::set_up("left") else { return };
+    fs::remove_file(&bench.own.clock).unwrap();
+    create(&bench.own.clock, ClockStart { raw_ns: RAW_NS, shown_ns: host_now_ns(), frequency: -SKEW_PPM * 1e-6 })
+        .unwrap();
+    assert_near(bench.gain(RAW_NS, RAW_NS + 1000 * SECOND), -SKEW_PPM * 1e6, 2.0);
+    // The program finds it where the kernel would have it.
+    let found = bench.numbers(&["host"])[2];
+    assert_eq!(found, (-SKEW_PPM * 65536.0).round() as i64);
+}
+
+#[test]
 fn a_step_moves_the_clock_and_leaves_the_past_as_it_was() {
     let Some(bench) = Bench::set_up("step") else { return };
     let done = bench.act(&["step", "-250000000"]);
@@ -183,8 +195,10 @@ fn adjtime_slews_by_500_ppm() {
 fn stamps_of_packets_are_of_the_programs_clock() {
     let Some(bench) = Bench::set_up("stamp") else { return };
     bench.act(&["step", "3000000000"]);
-    let [before, stamp, after] = bench.numbers(&["stamp"])[..] else { panic!("three numbers are printed") };
-    assert!(before <= stamp && stamp <= after && before > host_now_ns() + SECOND, "{before} {stamp} {after}");
+    for of in ["stamp", "sent"] {
+        let [before, stamp, after] = bench.numbers(&[of])[..] else { panic!("three numbers are printed") };
+        assert!(before <= stamp && stamp <= after && before > host_now_ns() + SECOND, "{of} {before} {stamp} {after}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The comparison: figures of each contestant, and ratios to the best of the others.
 
+use super::plan::{JUDGED, LivePlan, Load, Phase};
 use super::record::{LookedAt, RunRecord, notes};
 use crate::failure::Failure;
 use ffclock_cli::text::{Align, table_within};
@@ -45,6 +46,8 @@ struct Row {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RivalsSummary {
     plan: String,
+    poll_s: f64,
+    load: Vec<Load>,
     truth: &'static str,
     seeds: Vec<u64>,
     watched_s: f64,
@@ -52,6 +55,17 @@ pub(super) struct RivalsSummary {
     /// Whether every run has watched for all of its time, without a contestant that was left out or ended.
     is_complete: bool,
     events: Vec<String>,
+    contestants: Vec<Row>,
+    /// The parts of the run that the plan judges by themselves.
+    phases: Vec<PhaseSummary>,
+}
+
+/// The figures of one phase.
+#[derive(Clone, Debug, Serialize)]
+struct PhaseSummary {
+    name: &'static str,
+    /// The spread that is asked of the judged contestant, over the best of the others.
+    goal: f64,
     contestants: Vec<Row>,
 }
 
@@ -70,7 +84,8 @@ pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure>
         runs.push((record, samples));
     }
     let (first, _) = runs.first().ok_or("there is no run")?;
-    if let Some((other, _)) = runs.iter().find(|(run, _)| (&run.plan, run.settle_s) != (&first.plan, first.settle_s)) {
+    let plan = LivePlan::named(&first.plan)?.polled(first.poll_log2);
+    if let Some((other, _)) = runs.iter().find(|(run, _)| kind(run) != kind(first)) {
         return Err(
             format!("runs of {} and {}: only repetitions of one plan can be compared", first.plan, other.plan).into()
         );
@@ -81,14 +96,42 @@ pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure>
     let is_fault = |event: &String| [" failed: ", " is left out: ", " ended: "].iter().any(|word| event.contains(word));
     Ok(RivalsSummary {
         plan: first.plan.clone(),
+        poll_s: plan.poll_s(),
+        load: first.load.clone(),
         truth: TRUTH,
         seeds: runs.iter().map(|(run, _)| run.seed).collect(),
         watched_s: runs.iter().map(|(_, samples)| watched(samples)).sum(),
         settle_s: first.settle_s,
         is_complete: runs.iter().all(is_whole) && !events.iter().any(is_fault),
         contestants: rows(&runs),
+        phases: plan.phases.iter().map(|phase| PhaseSummary::of(&runs, phase)).collect(),
         events,
     })
+}
+
+impl PhaseSummary {
+    fn of(runs: &Runs, phase: &Phase) -> Self {
+        let runs: Vec<_> = runs.iter().map(|run| within_phase(run, phase)).collect();
+        PhaseSummary { name: phase.name, goal: phase.goal, contestants: rows(&runs) }
+    }
+
+    /// The spread of the judged contestant over the best of the others.
+    fn ratio(&self) -> Option<f64> {
+        self.contestants.iter().find(|row| row.name == JUDGED)?.iqr_over_best
+    }
+}
+
+/// The settled looks of a run that fall into a phase.
+fn within_phase((record, samples): &(RunRecord, Vec<LookedAt>), phase: &Phase) -> (RunRecord, Vec<LookedAt>) {
+    let [begin, end] = phase.shares.map(|share| share * record.duration_s);
+    let begins = begins(samples);
+    let inside = samples.iter().filter(|look| (begin..end).contains(&look.t_s) && has_settled(record, &begins, look));
+    (RunRecord { settle_s: 0.0, ..record.clone() }, inside.copied().collect())
+}
+
+/// What repetitions have in common.
+fn kind(run: &RunRecord) -> (&str, f64, Option<i32>, &[Load]) {
+    (&run.plan, run.settle_s, run.poll_log2, &run.load)
 }
 
 type Runs = [(RunRecord, Vec<LookedAt>)];
@@ -150,16 +193,17 @@ fn best_of_others(run: &[(&str, RunFigures)]) -> Option<f64> {
 
 fn figures_of_run((record, samples): &(RunRecord, Vec<LookedAt>)) -> Vec<(&str, RunFigures)> {
     let begins = begins(samples);
-    let has_settled = |look: &LookedAt| {
-        let begin = begins.get(look.session as usize).copied().unwrap_or_default();
-        look.t_s - begin >= record.settle_s
-    };
     let names = record.contestants.iter().enumerate();
     let figures = names.filter_map(|(number, name)| {
         let own: Vec<LookedAt> = samples.iter().filter(|look| look.contestant == number).copied().collect();
-        Some((name.as_str(), figures_of(&own, has_settled)?))
+        Some((name.as_str(), figures_of(&own, |look| has_settled(record, &begins, look))?))
     });
     figures.collect()
+}
+
+/// Whether a look comes late enough in its session, of which these are the begins.
+fn has_settled(record: &RunRecord, begins: &[f64], look: &LookedAt) -> bool {
+    look.t_s - begins.get(look.session as usize).copied().unwrap_or_default() >= record.settle_s
 }
 
 /// The figures of one contestant from all looks at it.
@@ -215,8 +259,9 @@ fn outside(looks: &[LookedAt]) -> Option<u64> {
 /// The comparison as a table.
 pub(super) fn text(summary: &RivalsSummary) -> String {
     let mut text = format!(
-        "{}: {} run(s), {:.0} s watched, errors [us] from {:.0} s after each start\ntruth: {}\n\n",
+        "{}: a request each {} s, {} run(s), {:.0} s watched, errors [us] from {:.0} s after each start\ntruth: {}\n\n",
         summary.plan,
+        summary.poll_s,
         summary.seeds.len(),
         summary.watched_s,
         summary.settle_s,
@@ -227,11 +272,28 @@ pub(super) fn text(summary: &RivalsSummary) -> String {
     heading.extend(columns.map(|name| (name, Align::Right)));
     let rows: Vec<Vec<String>> = summary.contestants.iter().map(cells).collect();
     text += &table_within(&heading, &rows);
+    summary.phases.iter().for_each(|phase| text += &phase_text(phase));
     text += if summary.is_complete { "\ncomplete\n" } else { "\nNOT COMPLETE; what happened:\n" };
     if !summary.is_complete {
         summary.events.iter().for_each(|event| _ = writeln!(text, "  {event}"));
     }
     text
+}
+
+/// A phase as a table with a verdict.
+fn phase_text(phase: &PhaseSummary) -> String {
+    let columns = ["IQR", "of best", "median", "1%", "99%", "largest", "outside"];
+    let mut heading = vec![("contestant", Align::Left)];
+    heading.extend(columns.map(|name| (name, Align::Right)));
+    // Of the cells of the whole run, those of these columns.
+    let chosen = |row: &Row| [0, 1, 2, 3, 4, 7, 8, 11].map(|place| cells(row).swap_remove(place)).to_vec();
+    let rows: Vec<Vec<String>> = phase.contestants.iter().map(chosen).collect();
+    let verdict = phase.ratio().map_or_else(
+        || "not measured".to_owned(),
+        |ratio| format!("{ratio:.3}, {}", if ratio <= phase.goal { "reached" } else { "NOT REACHED" }),
+    );
+    let goal = format!("goal: the IQR of {JUDGED} is at most {} of the best of the others: {verdict}", phase.goal);
+    format!("\n{}\n{}{goal}\n", phase.name, table_within(&heading, &rows))
 }
 
 fn cells(row: &Row) -> Vec<String> {
@@ -258,6 +320,8 @@ mod tests {
             duration_s: 100.0,
             settle_s: 10.0,
             seed: 1,
+            poll_log2: None,
+            load: Vec::new(),
             contestants: names.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
@@ -296,6 +360,25 @@ mod tests {
         let looks = [look(0, 1.0, 0), look(0, 2.0, 30_000)];
         assert_eq!(within_from(&looks, 20_000), None);
         assert_eq!(within_from(&looks, 30_000), Some(1.0));
+    }
+
+    #[test]
+    fn a_phase_counts_its_own_readings_and_says_whether_its_goal_is_reached() {
+        let mut record = record(&[JUDGED, "ptp4l-default"]);
+        record.settle_s = 55.0;
+        let error =
+            |contestant: i64, second: i64| second % 5 * 1_000 * (1 + contestant * if second < 75 { 9 } else { 3 });
+        let all = (0..100).flat_map(|second| {
+            [0, 1].map(|contestant| look(contestant as usize, second as f64, error(contestant, second)))
+        });
+        let runs = [(record, all.collect())];
+        let phase = |shares, goal| PhaseSummary::of(&runs, &Phase { name: "quiet", shares, goal });
+        let first = phase([0.5, 0.75], 0.2);
+        assert_eq!(first.contestants[0].figures.readings, 20, "from 55 s to 75 s");
+        assert!((first.ratio().unwrap() - 0.1).abs() < 1e-9);
+        assert!(phase_text(&first).contains("at most 0.2 of the best of the others: 0.100, reached"));
+        let second = phase_text(&phase([0.75, 1.0], 0.2));
+        assert!(second.contains("0.250, NOT REACHED"), "{second}");
     }
 
     #[test]

@@ -9,17 +9,23 @@ const SOURCE: &str = include_str!("interposer.c");
 
 /// Compiles the library into a directory.
 pub(super) fn build(directory: &Path) -> Result<PathBuf, Failure> {
-    let source = directory.join("interposer.c");
-    let library = directory.join("interposer.so");
-    fs::write(&source, SOURCE).map_err(|error| format!("{}: {error}", source.display()))?;
+    compile(directory, ("interposer.so", SOURCE), &["-shared", "-fPIC", "-lm", "-ldl"])
+}
+
+/// Compiles a C source into a file of this name, with these options after it.
+pub(super) fn compile(directory: &Path, of: (&str, &str), options: &[&str]) -> Result<PathBuf, Failure> {
+    let (name, text) = of;
+    let file = directory.join(name);
+    let source = file.with_extension("c");
+    fs::write(&source, text).map_err(|error| format!("{}: {error}", source.display()))?;
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let mut command = Command::new(&compiler);
-    command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source).args(["-lm", "-ldl"]);
+    command.args(["-O2", "-o"]).arg(&file).arg(&source).args(options);
     let done = command.output().map_err(|error| format!("no C compiler ({}): {error}", compiler.display()))?;
     if done.status.success() {
-        return Ok(library);
+        return Ok(file);
     }
-    Err(format!("the interposer does not compile: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
+    Err(format!("{name} does not compile: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
 }
 
 /// Where one program's clock lies.

@@ -1,6 +1,7 @@
 //! The monitor: what a contestant's clock shows, against the truth at the same moment. It reads the host's clock once;
 //! everything else follows from files, so that the comparison has no width, and the contestant notices nothing.
 
+use super::clock_bound::ClockBoundFile;
 use super::clock_file::OutsideClock;
 use super::interposer::OwnClock;
 use super::oscillator_file::SampledOscillator;
@@ -13,6 +14,8 @@ use std::path::PathBuf;
 pub(super) struct Watched {
     oscillator: SampledOscillator,
     shown: Shown,
+    /// What another program says of a system clock.
+    claimed: Option<ClockBoundFile>,
 }
 
 /// Where a clock shows its time.
@@ -42,7 +45,12 @@ impl Watched {
             Some(path) => Shown::Page { path, clock: None },
             None => Shown::System(OutsideClock::open(&own.clock)?),
         };
-        Ok(Watched { oscillator: SampledOscillator::read(&own.oscillator)?, shown })
+        Ok(Watched { oscillator: SampledOscillator::read(&own.oscillator)?, shown, claimed: None })
+    }
+
+    /// With the bound of a system clock that ClockBound's daemon claims.
+    pub(super) fn bounded(self, claimed: Option<ClockBoundFile>) -> Self {
+        Watched { claimed, ..self }
     }
 
     /// Looks at the clock; `None` as long as it shows no time.
@@ -53,7 +61,10 @@ impl Watched {
         let truth = truth_ns()?;
         let raw = self.oscillator.raw_at(truth);
         match &self.shown {
-            Shown::System(clock) => Ok(Some(Seen { error_ns: clock.shown_at(raw)? - truth, bound_ns: None })),
+            Shown::System(clock) => {
+                let bound_ns = self.claimed.as_ref().and_then(ClockBoundFile::bound_ns);
+                Ok(Some(Seen { error_ns: clock.shown_at(raw)? - truth, bound_ns }))
+            }
             Shown::Page { clock, .. } => Ok(clock.as_ref().and_then(|clock| Seen::in_page(clock, raw, truth))),
         }
     }

@@ -1,4 +1,5 @@
-//! A direct link from the server to each contestant. The namespaces are those of their processes and end with them.
+//! A link from the server to each contestant, direct, through the router, or by a relay. The namespaces are those of
+//! their processes and end with them.
 
 use super::plan::PathChange;
 use crate::failure::Failure;
@@ -10,14 +11,37 @@ pub(super) fn server_address(number: usize) -> String {
     format!("10.78.{}.1", number + 1)
 }
 
-/// Joins a contestant to the server.
+/// The number of the link from the relay before a contestant to the contestant.
+pub(super) fn behind_relay(number: usize) -> usize {
+    number + 100
+}
+
+/// Joins a contestant to its server.
 pub(super) fn join(server: &Worker, contestant: &Worker, number: usize) -> Result<(), Failure> {
     let [server, contestant] = [server.pid().to_string(), contestant.pid().to_string()];
-    let end = server_end(number);
-    let ends = ["link", "add", "name", &end, "netns", &server, "type", "veth", "peer", "name", CONTESTANT_END];
-    run("ip", &[ends.as_slice(), &["netns", &contestant]].concat())?;
-    set_up(&server, &end, &server_address(number))?;
-    set_up(&contestant, CONTESTANT_END, &format!("10.78.{}.2", number + 1))
+    pair([&server, &server_end(number)], [&contestant, CONTESTANT_END])?;
+    give_addresses(&server, &contestant, number)
+}
+
+/// Joins a contestant to its server with a router between them.
+pub(super) fn join_by(router: &Worker, server: &Worker, contestant: &Worker, number: usize) -> Result<(), Failure> {
+    let [server, contestant, router] = [server, contestant, router].map(|worker| worker.pid().to_string());
+    let sides = [format!("s{number}"), format!("c{number}")];
+    pair([&server, &server_end(number)], [&router, &sides[0]])?;
+    pair([&router, &sides[1]], [&contestant, CONTESTANT_END])?;
+    sides.iter().try_for_each(|side| inside(&router, &["ip", "link", "set", side, "up"]))?;
+    give_addresses(&server, &contestant, number)
+}
+
+/// A pair of devices, each in the network of a process.
+fn pair([pid, end]: [&str; 2], [other, other_end]: [&str; 2]) -> Result<(), Failure> {
+    let one = ["link", "add", "name", end, "netns", pid, "type", "veth"];
+    run("ip", &[one.as_slice(), &["peer", "name", other_end, "netns", other]].concat())
+}
+
+fn give_addresses(server: &str, contestant: &str, number: usize) -> Result<(), Failure> {
+    set_up(server, &server_end(number), &server_address(number))?;
+    set_up(contestant, CONTESTANT_END, &format!("10.78.{}.2", number + 1))
 }
 
 /// Changes the path to a contestant.
@@ -30,9 +54,11 @@ pub(super) fn change(server: &Worker, number: usize, change: PathChange) -> Resu
     inside(&server, &["ip", "link", "set", &server_end(number), state])
 }
 
-const CONTESTANT_END: &str = "ff-live";
+/// The device of a contestant.
+pub(super) const CONTESTANT_END: &str = "ff-live";
 
-fn server_end(number: usize) -> String {
+/// The server's device on a contestant's link.
+pub(super) fn server_end(number: usize) -> String {
     format!("ff-live{number}")
 }
 

@@ -28,21 +28,132 @@ pub(super) struct LivePlan {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// The polling interval of all, as a power of two [s].
-    pub(super) poll_log2: u32,
+    pub(super) poll_log2: i32,
+    /// Who runs where none is named; empty: all that are not for special runs.
+    pub(super) contestants: &'static [&'static str],
+    /// The parts of a run that are judged by themselves.
+    pub(super) phases: &'static [Phase],
     /// The timetable, in shares of the whole run, in order.
     pub(super) timetable: &'static [(f64, PathChange)],
+    pub(super) path: LivePath,
+    /// What burns on the host during the whole run, beside what `--load` names.
+    pub(super) load: &'static [Load],
+}
+
+/// A part of a run with one condition of the network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Phase {
+    pub(super) name: &'static str,
+    /// Where it begins and ends, in shares of the whole run.
+    pub(super) shares: [f64; 2],
+    /// The spread that is asked of [`JUDGED`], over the smallest of those that are not of ffclock.
+    pub(super) goal: f64,
+}
+
+/// Whose spread the goals of phases are about.
+pub(super) const JUDGED: &str = "ffclockd-ptp";
+
+/// The phases of the plan for PTP. Those who follow a change late have the begin of the run, and some time after the
+/// congestion, which belong to no phase. The route changes in the middle of the last one.
+const PTP_PHASES: &[Phase] = &[
+    Phase { name: "quiet", shares: [0.25, 0.45], goal: 0.6 },
+    Phase { name: "congested", shares: [0.45, 0.65], goal: 0.5 },
+    Phase { name: "route change", shares: [0.7, 1.0], goal: 0.05 },
+];
+const ROUTE_CHANGE: f64 = 0.85;
+
+/// What lies between the server and a contestant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LivePath {
+    /// A pair of devices.
+    Direct,
+    /// A router with the path of a scenario of the simulator.
+    Scenario(&'static str),
+    /// A router, and from half of the run on a route to the server that is longer by 0.9 ms.
+    Shift,
+    /// A router with the conditions of [`PTP_PHASES`].
+    Phases,
+    /// A router, and from half of the run on each reply is held back by up to 4 ms, as by a slow capture at the host.
+    Capture,
+}
+
+/// What takes the host's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Load {
+    /// A busy loop for each processor
+    Cpu,
+    /// Writing 64 MiB again and again, each time to the disk
+    Disk,
+}
+
+impl Load {
+    /// The shell command of one burner, whose directory is `$0`, and how many there are.
+    pub(super) fn burner(self) -> (&'static str, usize) {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        match self {
+            Load::Cpu => ("while :; do :; done", processors),
+            Load::Disk => (
+                "while :; do setpriv --pdeathsig KILL dd if=/dev/zero of=\"$0/burnt\" bs=1M count=64 conv=fsync 2>/dev/null; done",
+                1,
+            ),
+        }
+    }
+}
+
+impl LivePlan {
+    const fn quiet(name: &'static str, about: &'static str, poll_log2: i32) -> Self {
+        let path = LivePath::Direct;
+        LivePlan { name, about, poll_log2, contestants: &[], phases: &[], timetable: &[], path, load: &[] }
+    }
 }
 
 /// All plans.
 pub(super) const PLANS: &[LivePlan] = &[
-    LivePlan { name: "quiet-1", about: "direct links, a request each second", poll_log2: 0, timetable: &[] },
-    LivePlan { name: "quiet-16", about: "direct links, a request each 16 s", poll_log2: 4, timetable: &[] },
-    LivePlan { name: "quiet-64", about: "direct links, a request each 64 s", poll_log2: 6, timetable: &[] },
+    LivePlan::quiet("quiet-1", "direct links, a request each second", 0),
+    LivePlan::quiet("quiet-16", "direct links, a request each 16 s", 4),
+    LivePlan::quiet("quiet-64", "direct links, a request each 64 s", 6),
     LivePlan {
-        name: "cut-16",
-        about: "a request each 16 s, and the server cut off from one half to four fifths of the run",
-        poll_log2: 4,
         timetable: &[(0.5, PathChange::Cut), (0.8, PathChange::Join)],
+        ..LivePlan::quiet(
+            "cut-16",
+            "a request each 16 s, and the server cut off from one half to four fifths of the run",
+            4,
+        )
+    },
+    LivePlan {
+        path: LivePath::Scenario(include_str!("../../../../scenarios/paper/congestion.toml")),
+        ..LivePlan::quiet("congested-16", "a router with transfers of 30 Mbit/s and pauses, a request each 16 s", 4)
+    },
+    LivePlan {
+        path: LivePath::Shift,
+        ..LivePlan::quiet("shift-16", "a router, the way to the server 0.9 ms longer from one half of the run on", 4)
+    },
+    LivePlan {
+        path: LivePath::Capture,
+        ..LivePlan::quiet(
+            "capture-16",
+            "a router that holds back each reply from one half of the run on, a request each 16 s",
+            4,
+        )
+    },
+    LivePlan {
+        load: &[Load::Cpu, Load::Disk],
+        ..LivePlan::quiet("stress-16", "direct links, the host's processors and disk busy, a request each 16 s", 4)
+    },
+    LivePlan {
+        path: LivePath::Phases,
+        phases: PTP_PHASES,
+        contestants: &[
+            JUDGED,
+            "ptp4l-default",
+            "ptp4l-tuned",
+            "ptpd-default",
+            "ptpd-tuned",
+            "ffclock-then-ffclockd",
+            "ffclock-then-ptp4l",
+        ],
+        ..LivePlan::quiet("ptp-1", "PTP by a router: quiet, with transfers, and a way that becomes 0.9 ms longer", 0)
     },
 ];
 
@@ -54,9 +165,31 @@ impl LivePlan {
         found.ok_or_else(|| Failure::usage(format!("there is no plan {name:?}; there are {}", names())))
     }
 
+    /// The same with this polling interval, where one is given.
+    pub(super) fn polled(self, poll_log2: Option<i32>) -> Self {
+        LivePlan { poll_log2: poll_log2.unwrap_or(self.poll_log2), ..self }
+    }
+
     /// The polling interval [s].
-    pub(super) fn poll_s(&self) -> u32 {
-        1 << self.poll_log2
+    pub(super) fn poll_s(&self) -> f64 {
+        2_f64.powi(self.poll_log2)
+    }
+
+    /// The scenario whose path lies between server and contestants, for a run of this length; none for direct links.
+    pub(super) fn scenario(&self, length: Span) -> Option<String> {
+        let at = |share: f64| format!("{} s", length.as_seconds() * share);
+        let half = at(0.5);
+        match self.path {
+            LivePath::Direct => None,
+            LivePath::Scenario(text) => Some(text.to_owned()),
+            LivePath::Shift => Some(include_str!("shift.toml").replace("{half}", &half)),
+            LivePath::Phases => {
+                let [begin, end] = PTP_PHASES[1].shares.map(at);
+                let text = include_str!("phases.toml").replace("{begin}", &begin).replace("{end}", &end);
+                Some(text.replace("{change}", &at(ROUTE_CHANGE)))
+            }
+            LivePath::Capture => Some(include_str!("capture.toml").replace("{half}", &half)),
+        }
     }
 
     /// Whether packets pass `watched` after the begin of a run of this length.

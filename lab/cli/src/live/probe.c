@@ -2,6 +2,8 @@
  * [ns] right before and right after. `host` prints the state of the discipline instead. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <linux/net_tstamp.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +52,28 @@ static int stamp(void) {
     return 0;
 }
 
+/* Prints the stamp of a packet that was sent, which comes by the error queue, between two readings of the clock. */
+static int sent(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int what = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE, fd = socket(AF_INET, SOCK_DGRAM, 0);
+    if (setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &what, sizeof what)) return 1;
+    printf("%lld\n", (long long)read_clock(CLOCK_REALTIME));
+    sendto(fd, "x", 1, 0, (void *)&to, sizeof to);
+    poll(&(struct pollfd){.fd = fd}, 1, 1000);
+    char data[256], control[512];
+    struct iovec place = {data, sizeof data};
+    struct msghdr message = {.msg_iov = &place, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    if (recvmsg(fd, &message, MSG_ERRQUEUE) < 0) return 1;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPING) continue;
+        struct timespec at;
+        memcpy(&at, CMSG_DATA(c), sizeof at);
+        printf("%lld\n", at.tv_sec * 1000000000LL + at.tv_nsec);
+    }
+    printf("%lld\n", (long long)read_clock(CLOCK_REALTIME));
+    return 0;
+}
+
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     long value = count > 2 ? atol(words[2]) : 0;
@@ -60,6 +84,7 @@ int main(int count, char **words) {
         return 0;
     }
     if (!strcmp(what, "stamp")) return stamp();
+    if (!strcmp(what, "sent")) return sent();
     long seconds = value / 1000000000 - (value % 1000000000 < 0);
     if (!strcmp(what, "frequency")) x = (struct timex){.modes = ADJ_FREQUENCY, .freq = value};
     if (!strcmp(what, "tick")) x = (struct timex){.modes = ADJ_TICK, .tick = value};

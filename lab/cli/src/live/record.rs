@@ -1,6 +1,7 @@
 //! What a run leaves behind: what was to be run, every sample, and what happened. Samples are appended and never
 //! rewritten, so that a run which is broken off keeps all of them but perhaps its last line.
 
+use super::plan::Load;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -21,6 +22,12 @@ pub(super) struct RunRecord {
     /// After each start, for which errors do not count.
     pub(super) settle_s: f64,
     pub(super) seed: u64,
+    /// The polling interval in place of the plan's, as a power of two [s].
+    #[serde(default)]
+    pub(super) poll_log2: Option<i32>,
+    /// What burns on the host.
+    #[serde(default)]
+    pub(super) load: Vec<Load>,
     pub(super) contestants: Vec<String>,
 }
 
@@ -158,6 +165,8 @@ mod tests {
             duration_s: 60.0,
             settle_s: 10.0,
             seed: 1,
+            poll_log2: Some(2),
+            load: vec![Load::Disk],
             contestants: vec!["a".to_owned(), "b".to_owned()],
         };
         record.create(&directory).unwrap();

@@ -1,13 +1,16 @@
 //! One session of a run: starts the server and the contestants, watches them, and ends them. A run has one session, or
 //! several where it was broken off and resumed.
 
-use super::contestant::{Contestant, Post, chosen, server_command};
+use super::clock_file::{self, ClockStart};
+use super::contestant::{Contestant, Post, chosen, master_command, server_command};
 use super::interposer::{self, OwnClock};
 use super::monitor::{Watched, truth_ns};
+use super::network;
 use super::oscillator_file::{OscillatorStart, SampledOscillator};
-use super::plan::{LivePlan, PathChange};
+use super::path_file::{self, PathTime, Route};
+use super::plan::{LivePath, LivePlan, PathChange};
 use super::record::{LookedAt, RunRecord, SampleFile, note};
-use super::{clock_file, network};
+use super::relay::{self, Relay};
 use crate::failure::Failure;
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
 use ffclock_sim::Oscillator;
@@ -37,6 +40,9 @@ struct Running {
     number: usize,
     watched: Watched,
     worker: Worker,
+    /// The host between it and the server, where there is one.
+    relay: Option<Worker>,
+    follows_master: bool,
     is_alive: bool,
 }
 
@@ -61,7 +67,7 @@ pub(super) fn run(directory: &Path, peers: &Path) -> Result<(), Failure> {
     let last = samples.last();
     let plan = SessionPlan {
         library: interposer::build(&directory)?,
-        plan: LivePlan::named(&record.plan)?,
+        plan: LivePlan::named(&record.plan)?.polled(record.poll_log2),
         session: last.map_or(0, |last| last.session + 1),
         watched_s: last.map_or(0.0, |last| last.t_s),
         peers: peers.to_owned(),
@@ -103,17 +109,55 @@ impl SessionPlan {
         Span::from_seconds(self.record.duration_s - self.watched_s)
     }
 
-    /// Makes the clock of a contestant; one that it has already goes on. All have the same realisation of the
-    /// oscillator, so that they are compared on the same noise.
-    fn make_clock(&self, own: &OwnClock, spec: &OscillatorSpec) -> Result<(), Failure> {
+    /// Makes the clock of a host; one that it has already goes on. Those of the same seed have the same realisation of
+    /// the oscillator, so that they are compared on the same noise.
+    fn make_clock(&self, own: &OwnClock, seed: u64, frequency: f64) -> Result<(), Failure> {
         let host_ns = truth_ns()?;
         let earlier = own.oscillator.exists().then(|| SampledOscillator::read(&own.oscillator)).transpose()?;
         let raw_ns = earlier.map_or(RAW_BEGIN_NS, |earlier| earlier.raw_at(host_ns));
-        let seed = self.record.seed.wrapping_add(u64::from(self.session) << 32);
+        let seed = seed.wrapping_add(u64::from(self.session) << 32);
         let length = self.left() + Span::from_secs(60);
         let start = OscillatorStart { host_ns, raw_ns };
-        SampledOscillator::sample(Oscillator::new(spec, seed), start, length).write(&own.oscillator)?;
-        if own.clock.exists() { Ok(()) } else { clock_file::create(&own.clock, raw_ns, host_ns + START_ERROR_NS) }
+        SampledOscillator::sample(Oscillator::new(&OscillatorSpec::default(), seed), start, length)
+            .write(&own.oscillator)?;
+        if own.clock.exists() {
+            return Ok(());
+        }
+        clock_file::create(&own.clock, ClockStart { raw_ns, shown_ns: host_ns + START_ERROR_NS, frequency })
+    }
+
+    /// The router of the plan, where it has one; its devices are still to be made.
+    fn prepare_router(&self) -> Result<Option<(Worker, Route)>, Failure> {
+        if self.plan.path == LivePath::Direct {
+            return Ok(None);
+        }
+        let directory = self.own_directory("router")?;
+        let time =
+            PathTime { length: Span::from_seconds(self.record.duration_s), begin: Span::from_seconds(self.watched_s) };
+        let Some(route) = path_file::prepare(&directory, &self.plan, time, self.record.seed)? else { return Ok(None) };
+        let (command, log) = (route.command(self.record.contestants.len()), directory.join("log"));
+        let rights = WorkerRights::AllButTheClock;
+        let task = Task { name: "the router", command: &command, log: &log, rights };
+        Ok(Some((Worker::prepare(&task, WorkerNetwork::Own)?, route)))
+    }
+
+    /// Lets burn what is to burn.
+    fn start_burners(&self) -> Result<Vec<Worker>, Failure> {
+        let mut burners = Vec::new();
+        for load in &self.record.load {
+            let directory = self.own_directory("load")?;
+            let (script, count) = load.burner();
+            let command = ["sh", "-c", script].map(str::to_owned);
+            let command: Vec<String> = command.into_iter().chain([directory.display().to_string()]).collect();
+            let log = directory.join("log");
+            for _ in 0..count {
+                let task = Task { name: "a burner", command: &command, log: &log, rights: WorkerRights::None };
+                let mut burner = Worker::prepare(&task, WorkerNetwork::Shared)?;
+                burner.release()?;
+                burners.push(burner);
+            }
+        }
+        Ok(burners)
     }
 
     fn note(&self, t_s: f64, what: &str) -> Result<(), Failure> {
@@ -126,6 +170,12 @@ impl SessionPlan {
 struct Session<'a> {
     plan: &'a SessionPlan,
     server: Worker,
+    /// The master of PTP beside the server, where it has followers.
+    master: Option<Worker>,
+    /// What lies between the server and the contestants, where the links are not direct.
+    router: Option<(Worker, Route)>,
+    /// What burns on the host.
+    burners: Vec<Worker>,
     running: Vec<Running>,
     begun: Instant,
     path: PathChange,
@@ -142,41 +192,104 @@ impl<'a> Session<'a> {
         let rights = WorkerRights::AllButTheClock;
         let task = Task { name: "the server", command: &command, log: &log, rights };
         let server = Worker::prepare(&task, WorkerNetwork::Own)?;
-        let (host_offset, begun) = (host_offset(), Instant::now());
-        let mut session = Session { plan, server, running: Vec::new(), begun, path: PathChange::Join, host_offset };
+        let mut session = Session {
+            plan,
+            server,
+            master: None,
+            router: plan.prepare_router()?,
+            burners: Vec::new(),
+            running: Vec::new(),
+            begun: Instant::now(),
+            path: PathChange::Join,
+            host_offset: host_offset(),
+        };
         for (number, contestant) in chosen(&plan.record.contestants)?.into_iter().enumerate() {
             match session.prepare(contestant, number) {
                 Ok(running) => session.running.push(running),
                 Err(failure) => plan.note(plan.watched_s, &format!("{} is left out: {failure}", contestant.name))?,
             }
         }
+        if let Some((router, route)) = &mut session.router {
+            route.begin()?;
+            router.release()?;
+        }
         session.server.release()?;
+        session.master = session.start_master()?;
         sleep(SERVER_START);
+        session.running.iter_mut().filter_map(|running| running.relay.as_mut()).try_for_each(Worker::release)?;
         session.running.iter_mut().try_for_each(|running| running.worker.release())?;
+        session.burners = plan.start_burners()?;
         session.begun = Instant::now();
         Ok(session)
+    }
+
+    /// The master of PTP, on the links of those who follow it.
+    fn start_master(&self) -> Result<Option<Worker>, Failure> {
+        let followers = self.running.iter().filter(|running| running.follows_master);
+        let devices: Vec<String> = followers.map(|running| network::server_end(running.number)).collect();
+        if devices.is_empty() {
+            return Ok(None);
+        }
+        let directory = self.plan.own_directory("server")?;
+        let post = Post { directory: &directory, server: String::new(), plan: self.plan.plan, peers: &self.plan.peers };
+        let command = master_command(&post, &devices)?;
+        let log = directory.join("ptp4l-log");
+        let rights = WorkerRights::AllButTheClock;
+        Worker::beside(&self.server, &Task { name: "the master of PTP", command: &command, log: &log, rights })
+            .map(Some)
     }
 
     fn prepare(&self, contestant: Contestant, number: usize) -> Result<Running, Failure> {
         let directory = self.plan.own_directory(contestant.name)?;
         let own = OwnClock::within(&directory);
-        let spec = OscillatorSpec::default();
-        self.plan.make_clock(&own, &spec)?;
+        let skew_ppm = OscillatorSpec::default().skew.fraction() * 1e6;
+        self.plan.make_clock(&own, self.plan.record.seed, contestant.frequency_left(skew_ppm))?;
         let page = contestant.page(&directory);
         // A page of an earlier session would be taken for this one's.
         if let Some(page) = page.as_ref().filter(|page| page.exists()) {
             fs::remove_file(page)?;
         }
-        let server = network::server_address(number);
+        let relay = contestant.behind.map(|relay| self.prepare_relay(relay, &contestant, number)).transpose()?;
+        let link = if relay.is_some() { network::behind_relay(number) } else { number };
+        let server = network::server_address(link);
         let post = Post { directory: &directory, server, plan: self.plan.plan, peers: &self.plan.peers };
-        let command = contestant.prepare(&post, spec.skew.fraction() * 1e6)?;
+        let command = contestant.prepare(&post, skew_ppm)?;
         let command = own.command(&self.plan.library, command);
         let log = directory.join("log");
         let task = Task { name: contestant.name, command: &command, log: &log, rights: contestant.rights() };
         let worker = Worker::prepare(&task, WorkerNetwork::Own)?;
-        network::join(&self.server, &worker, number)?;
-        let watched = Watched::open(&own, page)?;
-        Ok(Running { number, watched, worker, is_alive: true })
+        match &relay {
+            Some(relay) => network::join(relay, &worker, link)?,
+            None => self.join(&worker, link)?,
+        }
+        let watched = Watched::open(&own, page)?.bounded(contestant.bound(&directory));
+        Ok(Running { number, watched, worker, relay, follows_master: contestant.follows_master(), is_alive: true })
+    }
+
+    /// The relay before a contestant, joined to the server.
+    fn prepare_relay(&self, relay: Relay, contestant: &Contestant, number: usize) -> Result<Worker, Failure> {
+        let name = format!("{}/{}", contestant.name, Relay::DIRECTORY);
+        let directory = self.plan.own_directory(&name)?;
+        let own = OwnClock::within(&directory);
+        self.plan.make_clock(&own, self.plan.record.seed.wrapping_add(relay::OWN_SEED), 0.0)?;
+        let server = network::server_address(number);
+        let post = Post { directory: &directory, server, plan: self.plan.plan, peers: &self.plan.peers };
+        let command = relay.prepare(&post, network::behind_relay(number))?;
+        let command = own.command(&self.plan.library, command);
+        let log = directory.join("log");
+        // To serve, it needs the port.
+        let task = Task { name: &name, command: &command, log: &log, rights: WorkerRights::AllButTheClock };
+        let worker = Worker::prepare(&task, WorkerNetwork::Own)?;
+        self.join(&worker, number)?;
+        Ok(worker)
+    }
+
+    /// Joins a host to the server, by the path of the plan.
+    fn join(&self, worker: &Worker, number: usize) -> Result<(), Failure> {
+        match &self.router {
+            Some((router, _)) => network::join_by(router, &self.server, worker, number),
+            None => network::join(&self.server, worker, number),
+        }
     }
 
     /// Since the begin of the run.
@@ -232,12 +345,16 @@ impl<'a> Session<'a> {
     fn check(&mut self) -> Result<(), Failure> {
         let t_s = self.t_s();
         for running in self.running.iter_mut().filter(|running| running.is_alive) {
-            if let Err(failure) = running.worker.check_alive() {
+            let relay = running.relay.as_mut().map_or(Ok(()), Worker::check_alive);
+            if let Err(failure) = relay.and_then(|()| running.worker.check_alive()) {
                 running.is_alive = false;
                 self.plan.note(t_s, &failure.to_string())?;
             }
         }
         self.server.check_alive()?;
+        let router = self.router.as_mut().map(|(router, _)| router);
+        let mut others = self.master.as_mut().into_iter().chain(router).chain(&mut self.burners);
+        others.try_for_each(Worker::check_alive)?;
         let moved = (host_offset() - self.host_offset).abs();
         if moved > Span::from_nanos(SET_BY.as_nanos() as i128) {
             return Err(format!("the host's clock was set, by {} s", moved.as_seconds()).into());
@@ -256,7 +373,16 @@ impl<'a> Session<'a> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         // Cleanly, so that drift files are written; what does not end is killed with its worker.
-        self.running.iter_mut().filter(|running| running.is_alive).for_each(|running| running.worker.terminate());
+        self.running.iter_mut().filter(|running| running.is_alive).for_each(|running| {
+            running.worker.terminate();
+            running.relay.iter_mut().for_each(Worker::terminate);
+        });
+        if let Some((router, _)) = &mut self.router {
+            router.terminate();
+            let said = fs::read_to_string(self.plan.directory.join("router").join("log")).unwrap_or_default();
+            // That a note cannot be written does not change what was measured.
+            let _ = self.plan.note(self.t_s(), &format!("the router: {}", said.trim()));
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use ffclock_probe::effect::{Corrected, Effect};
 use ffclock_probe::findings::Findings;
 use ffclock_probe::outcome::PacketCounts;
 use ffclock_probe::record::{ProbeRecord, read};
+use ffclock_probe::site::Site;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -31,8 +32,15 @@ pub(super) struct MeasuredPhase {
 pub(super) struct ProbeAnswer {
     pub(super) about: Value,
     pub(super) phases: Vec<MeasuredPhase>,
-    /// What the probes cost, where that was measured; a record does not keep it.
+    /// What the probes cost, where that was measured.
     pub(super) effect: Option<Effect>,
+}
+
+/// The medians of all locations without what the probes cost.
+pub(super) fn corrected(effect: &Effect, findings: &Findings, methods: &Methods) -> Vec<Corrected> {
+    let is_known = findings.reference == (Site::DriverOut, Site::DriverIn);
+    let delays = findings.delays.iter().filter(|_| is_known);
+    delays.map(|delay| effect.correct(delay.site, delay.delay_ns.median, methods)).collect()
 }
 
 impl ProbeAnswer {
@@ -43,17 +51,21 @@ impl ProbeAnswer {
 
     /// The answer of a record that is read already.
     pub(super) fn of(record: ProbeRecord) -> Self {
-        let ProbeRecord { about, period, phases } = record;
-        let measured = phases.into_iter().map(|phase| MeasuredPhase {
-            findings: Findings::of(&phase.passages, period),
-            phase: phase.phase,
-            counts: phase.counts,
-            unavailable: phase.unavailable,
-            length_s: phase.length_s,
-            methods: phase.methods,
-            corrected: Vec::new(),
+        let ProbeRecord { about, period, effect, phases } = record;
+        let measured = phases.into_iter().map(|phase| {
+            let findings = Findings::of(&phase.passages, period);
+            let corrected = effect.as_ref().map(|effect| corrected(effect, &findings, &phase.methods));
+            MeasuredPhase {
+                findings,
+                phase: phase.phase,
+                counts: phase.counts,
+                unavailable: phase.unavailable,
+                length_s: phase.length_s,
+                methods: phase.methods,
+                corrected: corrected.unwrap_or_default(),
+            }
         });
-        ProbeAnswer { about, phases: measured.collect(), effect: None }
+        ProbeAnswer { about, phases: measured.collect(), effect }
     }
 
     /// The phases by load.

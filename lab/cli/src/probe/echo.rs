@@ -5,7 +5,7 @@ use crate::{GlobalOptions, output};
 use ffclock_probe::echo::{EchoCounts, EchoServer};
 use ffclock_sys::{Interest, Signal, Signals, poll};
 use serde_json::json;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,11 +24,17 @@ pub(super) struct Args {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], PORT)))]
     listen: SocketAddr,
+    /// Answer what is sent to this multicast group as well, on the device that the routes name for it
+    #[arg(long, value_name = "GROUP")]
+    multicast: Option<Ipv4Addr>,
 }
 
 /// Answers until a signal ends it.
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let echo = EchoServer::bind(args.listen).map_err(|error| format!("cannot listen on {}: {error}", args.listen))?;
+    if let Some(group) = args.multicast {
+        echo.join(group).map_err(|error| format!("cannot join {group}: {error} (ip route add {group} dev DEVICE)"))?;
+    }
     let address = echo.address()?;
     let mut signals = Signals::install()?;
     if !global.json {

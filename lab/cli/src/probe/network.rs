@@ -2,15 +2,26 @@
 
 use super::echo::PORT;
 use crate::failure::Failure;
-use crate::lab::link::{self, CLIENT_END, SERVER_ADDRESS};
+use crate::lab::link::{self, CLIENT_END, SERVER_ADDRESS, SERVER_END};
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, run};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+/// The group of test packets, of those that stay within an organisation.
+const GROUP: &str = "239.255.87.77";
 /// The echo server listens by then.
 const ECHO_START: Duration = Duration::from_millis(300);
+
+/// How requests are addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Addressing {
+    /// To the server's own address.
+    Unicast,
+    /// To a group that the server has joined.
+    Multicast,
+}
 
 /// Where packets go, and what was made for it.
 pub(super) struct TestPath {
@@ -44,21 +55,32 @@ impl TestPath {
 
     /// To an echo server in a network namespace of its own, over a virtual Ethernet link. This process moves into
     /// another namespace, so that nothing of the host's network is touched; both end with their processes.
-    pub(super) fn own() -> Result<TestPath, Failure> {
+    pub(super) fn own(addressing: Addressing) -> Result<TestPath, Failure> {
         let permitted = ffclock_probe::enter_own_network();
         permitted.map_err(|error| format!("cannot make a network namespace: {error}; run as root, or use --to"))?;
         let program = std::env::current_exe()?.display().to_string();
-        let command: Vec<String> =
-            [program.as_str(), "probe", "echo", "--listen", &format!("0.0.0.0:{PORT}")].map(str::to_owned).into();
+        let listen = format!("0.0.0.0:{PORT}");
+        let mut command = vec![program.as_str(), "probe", "echo", "--listen", &listen];
+        if addressing == Addressing::Multicast {
+            command.extend(["--multicast", GROUP]);
+        }
+        let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
         let log = std::env::temp_dir().join(format!("ffclock-echo-{}.log", std::process::id()));
         let task = Task { name: "the echo server", command: &command, log: &log, rights: WorkerRights::None };
         let mut worker = Worker::prepare(&task, WorkerNetwork::Own)?;
-        link::join_processes(worker.pid(), std::process::id())?;
+        let (server, own) = (worker.pid(), std::process::id());
+        link::join_processes(server, own)?;
+        if addressing == Addressing::Multicast {
+            for (pid, device) in [(server, SERVER_END), (own, CLIENT_END)] {
+                link::inside(&pid.to_string(), &["ip", "route", "add", GROUP, "dev", device])?;
+            }
+        }
         worker.release()?;
         std::thread::sleep(ECHO_START);
         worker.check_alive()?;
+        let address = if addressing == Addressing::Multicast { GROUP } else { SERVER_ADDRESS };
         Ok(TestPath {
-            to: SocketAddr::new(SERVER_ADDRESS.parse().map_err(|_| "no address".to_owned())?, PORT),
+            to: SocketAddr::new(address.parse().map_err(|_| "no address".to_owned())?, PORT),
             device: CLIENT_END.to_owned(),
             description: "between two network namespaces joined by veth".to_owned(),
             _echo: Some(EchoWorker { _worker: worker, log }),

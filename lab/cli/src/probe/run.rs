@@ -1,17 +1,17 @@
 //! `ffclock-lab probe run`: test packets, stamped at every location.
 
-use super::answer::{MeasuredPhase, ProbeAnswer};
+use super::answer::{MeasuredPhase, ProbeAnswer, corrected};
 use super::echo::PORT;
-use super::network::TestPath;
+use super::network::{Addressing, TestPath};
 use super::table;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
+use crate::lab::link::SERVER_END;
 use crate::{GlobalOptions, waiting_time};
 use ffclock_control::calibration::Subject;
 use ffclock_counter::{CounterId, nominal};
 use ffclock_counters::campaign::{CampaignPhase, Load, Surroundings, UnknownLoad, schedule};
-use ffclock_probe::agreement::Methods;
-use ffclock_probe::effect::{self, Corrected, Effect};
+use ffclock_probe::effect::{self, Effect};
 use ffclock_probe::findings::Findings;
 use ffclock_probe::outcome::ProbeOutcome;
 use ffclock_probe::payload::Lengths;
@@ -33,6 +33,7 @@ use std::str::FromStr;
   $ ffclock-lab probe run --to 192.0.2.7 --packets 20000 --rate 500
   $ ffclock-lab probe run --netns --stress cpu,io --phase '20 s' --record probe.parquet
   $ ffclock-lab probe run --netns --probe-effect
+  $ ffclock-lab probe run --netns --wire --multicast
   $ ffclock-lab probe run --netns --json | jq '.phases[0].findings.asymmetries'
 
 Delays are against the boundary to the driver: location to driver on the way out, driver to location on
@@ -87,6 +88,14 @@ pub(super) struct TrafficOptions {
     /// replaces it)
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
+    /// Stamp outside the host too, at the other end of a virtual link, by the kernel's tracing: of --netns, or this
+    /// device, which may be in another network namespace
+    #[arg(long, value_name = "DEVICE", num_args = 0..=1, require_equals = true, default_missing_value = SERVER_END)]
+    wire: Option<String>,
+    /// With --netns: send to a multicast group, and stamp the copy that comes back to this host (IP_MULTICAST_LOOP), as
+    /// the programs of the paper do; with --to, name a group that `ffclock-lab probe echo --multicast` has joined
+    #[arg(long, conflicts_with = "to")]
+    multicast: bool,
     /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change
     /// over
     #[arg(long)]
@@ -182,7 +191,7 @@ impl Whole {
 pub(super) fn measure(course: &TrafficOptions, extras: RunExtras<'_>) -> Result<Whole, Failure> {
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
-    let way = course.target.way(course.device.as_deref())?;
+    let way = course.way()?;
     let phases = course.phases();
     if phases.iter().any(|phase| phase.load == Some(Load::Ip)) && course.target.netns {
         super::network::raise_loopback()?;
@@ -195,6 +204,9 @@ pub(super) fn measure(course: &TrafficOptions, extras: RunExtras<'_>) -> Result<
         Some(rounds) => course.effect(rounds, &way, base, &mut conditions)?,
         None => None,
     };
+    if let Some((record, effect)) = record.as_mut().zip(effect.as_ref()) {
+        record.effect(effect)?;
+    }
     let begin = mono_now();
     let mut measured = Vec::new();
     for phase in &phases {
@@ -239,7 +251,7 @@ fn about(course: &TrafficOptions, way: &TestPath, base: Base) -> Result<serde_js
 impl MeasuredPhase {
     fn of(phase: CampaignPhase, outcome: ProbeOutcome, base: Base, effect: Option<&Effect>) -> Self {
         let findings = Findings::of(&outcome.passages, base.period);
-        let corrected = effect.map(|effect| correct(effect, &findings, &outcome.methods)).unwrap_or_default();
+        let corrected = effect.map(|effect| corrected(effect, &findings, &outcome.methods)).unwrap_or_default();
         MeasuredPhase {
             phase,
             findings,
@@ -288,22 +300,6 @@ fn one_phase(
     }
 }
 
-/// The medians of all locations without what the probes cost.
-fn correct(effect: &Effect, findings: &Findings, methods: &Methods) -> Vec<Corrected> {
-    let is_known = findings.reference == (Site::DriverOut, Site::DriverIn);
-    let delays = findings.delays.iter().filter(|_| is_known);
-    delays.map(|delay| effect.correct(delay.site, delay.delay_ns.median, methods)).collect()
-}
-
-impl Target {
-    fn way(&self, device: Option<&str>) -> Result<TestPath, Failure> {
-        match &self.to {
-            Some(host) => TestPath::to(address_of(host)?, device),
-            None => TestPath::own(),
-        }
-    }
-}
-
 /// A name or an address, with or without a port.
 fn address_of(host: &str) -> Result<SocketAddr, Failure> {
     let bare: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -317,6 +313,13 @@ fn address_of(host: &str) -> Result<SocketAddr, Failure> {
 }
 
 impl TrafficOptions {
+    fn way(&self) -> Result<TestPath, Failure> {
+        match &self.target.to {
+            Some(host) => TestPath::to(address_of(host)?, self.device.as_deref()),
+            None => TestPath::own(if self.multicast { Addressing::Multicast } else { Addressing::Unicast }),
+        }
+    }
+
     fn phases(&self) -> Vec<CampaignPhase> {
         let loads: Vec<Load> = self.stress.iter().filter_map(|StressPhase(load)| *load).collect();
         let phases = schedule(&loads, Span::from_secs(1)).len();
@@ -383,6 +386,7 @@ impl TrafficOptions {
         ProbePlan {
             to: way.to,
             device: way.device.clone(),
+            wire: self.wire.clone(),
             packets: ((phase.length_s * self.rate).round() as u64).clamp(1, MOST_PACKETS),
             rate: self.rate,
             lengths: Lengths::from(self.size),
@@ -404,6 +408,10 @@ impl<'a> RecordFile<'a> {
     fn begin(path: &'a Path, about: &serde_json::Value) -> Result<Self, Failure> {
         let writer = ProbeWriter::create(path, about).map_err(|error| unwritable(path, &error))?;
         Ok(RecordFile { path, writer })
+    }
+
+    fn effect(&mut self, effect: &Effect) -> Result<(), Failure> {
+        self.writer.effect(effect).map_err(|error| unwritable(self.path, &error))
     }
 
     fn phase(&mut self, phase: &CampaignPhase, outcome: &ProbeOutcome) -> Result<(), Failure> {

@@ -36,6 +36,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
 
 fn write(path: &Path, record: &ProbeRecord) -> Result<(), RecordError> {
     let mut writer = ProbeWriter::create(path, &record.about)?;
+    record.effect.iter().try_for_each(|effect| writer.effect(effect))?;
     record.phases.iter().try_for_each(|phase| writer.again(phase))?;
     writer.finish()
 }

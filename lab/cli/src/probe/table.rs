@@ -1,7 +1,7 @@
 //! The tables of `ffclock-lab probe run`.
 
 use super::answer::ProbeAnswer;
-use super::{methods, probe_effect};
+use super::{methods, probe_effect, wire};
 use crate::columns::{counted, table, us, way};
 use crate::failure::Failure;
 use crate::{GlobalOptions, output, text};
@@ -88,6 +88,8 @@ pub(super) fn tables(findings: &Findings, page: &mut String) {
     page.push('\n');
     *page += &table(ASYMMETRIES, findings.asymmetries.iter().map(asymmetry_row));
     page.push('\n');
+    *page += &wire::mixed(&findings.mixed);
+    *page += &findings.wire.as_ref().map(wire::text).unwrap_or_default();
     *page += &causality(&findings.causality);
     if let Some(timeline) = &findings.timeline {
         let steps = table(TIMELINE, timeline.steps.iter().map(step_row));

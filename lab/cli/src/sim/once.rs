@@ -45,7 +45,8 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let learned = args.ablation.learned()?;
-    if args.oracle && !named.scenario.servers.is_empty() {
+    let has_signals = named.scenario.ptp.is_some() || named.scenario.pulses.is_some();
+    if args.oracle && (has_signals || !named.scenario.servers.is_empty()) {
         return Err(Failure::usage("--oracle: the oracles know worlds of one server only"));
     }
     let oracles = ORACLES.into_iter().filter(|_| args.oracle);

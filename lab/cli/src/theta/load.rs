@@ -59,8 +59,8 @@ pub(super) enum LoadSource {
 const SLICE: Duration = Duration::from_millis(10);
 /// A timer's: 5000 a second.
 const TICK: Duration = Duration::from_micros(200);
-/// Packets are sent a millisecond's worth at a time.
-const BURST: Duration = Duration::from_millis(1);
+/// A load on the network sees a new level by then, however few packets it sends.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Bytes of a packet with all its headers.
 const PACKET_BYTES: f64 = 1442.0;
 static PAYLOAD: [u8; 1400] = [0; 1400];
@@ -122,17 +122,23 @@ fn send(args: &Args, length: Duration) -> Result<Done, Failure> {
     let (mut owed, mut before, mut number) = (0.0, 0.0, 0);
     while begun.elapsed() < length {
         let now = begun.elapsed().as_secs_f64();
-        owed += args.level.share(now) * args.rate * 1e6 / 8.0 / PACKET_BYTES * (now - before);
+        let per_second = args.level.share(now) * args.rate * 1e6 / 8.0 / PACKET_BYTES;
+        owed += per_second * (now - before);
         before = now;
         while owed >= 1.0 {
             // Refused or dropped: it was on the way, which is all it is for.
             let _ = socket.send_to(&PAYLOAD, args.to[number % args.to.len()]);
             (owed, number) = (owed - 1.0, number + 1);
         }
-        std::thread::sleep(BURST);
+        std::thread::sleep(pause(owed, per_second));
     }
     let of_rate = number as f64 * PACKET_BYTES * 8.0 / (args.rate * 1e6 * begun.elapsed().as_secs_f64());
     Ok(Done { busy_percent: 100.0 * of_rate, packets: number as u64, blocks: 0 })
+}
+
+/// Until the next packet is due: packets go one by one, as a host that sends at intervals does, not in bursts.
+fn pause(owed: f64, per_second: f64) -> Duration {
+    Duration::try_from_secs_f64((1.0 - owed) / per_second).unwrap_or(LOOK_EVERY).min(LOOK_EVERY)
 }
 
 fn write(args: &Args, length: Duration) -> Result<Done, Failure> {
@@ -201,6 +207,13 @@ mod tests {
             assert!((percent * 0.5..percent * 1.3).contains(&done.busy_percent), "{level}: {done:?}");
             assert!(done.packets as f64 > percent * 0.5 * 86.7 * 0.4, "{level}: {done:?}");
         }
+    }
+
+    #[test]
+    fn packets_are_paced() {
+        assert_eq!(pause(0.0, 10_000.0), Duration::from_micros(100));
+        assert_eq!(pause(0.75, 10_000.0), Duration::from_micros(25));
+        assert_eq!([pause(0.0, 0.0), pause(0.0, 10.0), pause(0.5, f64::NAN)], [LOOK_EVERY; 3]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `ffclock-lab theta run`: starts all ranks.
 
 mod namespaces;
+mod softirq;
 
 use super::load::LoadSource;
 use super::rank::RankRun;
@@ -9,7 +10,8 @@ use clap::ValueEnum;
 use ffclock_counter::{Choice, choose};
 use ffclock_theta_live::LoadLevel;
 use ffclock_units::Span;
-use namespaces::Namespaces;
+use namespaces::{LinkRate, Namespaces};
+use softirq::UrgentSoftirqs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -17,6 +19,7 @@ use std::process::{Child, Command, Stdio};
 #[command(after_help = "Examples:
   $ ffclock-lab theta run --netns 4 --f 1 --rounds 1000 --delay \"1 ms\" --log run-1
   $ ffclock-lab theta run --netns 7 --f 2 --priority 50 --load timer=jumps:10..90 --load-priority 20 --log run-2
+  $ ffclock-lab theta run --netns 4 --f 1 --link-rate 100 --load network=90 --log run-5
   $ ffclock-lab theta run --hosts node0,node1,node2,node3 --f 1 --log run-3
   $ ffclock-lab theta run --netns 4 --f 1 --fault 'kind = \"two-faced\", process = 3' --log run-4
 
@@ -32,6 +35,9 @@ pub(super) struct Args {
     /// The port at which the ranks meet
     #[arg(long, default_value_t = 9217)]
     port: u16,
+    /// With --netns: the rate of each host's link in both directions, in Mbit/s, as of a switch; by tc's token bucket
+    #[arg(long, value_name = "MBITS", conflicts_with = "hosts")]
+    link_rate: Option<LinkRate>,
     /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be
     /// given several times
     #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
@@ -44,6 +50,10 @@ pub(super) struct Args {
     /// Reported where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
     load_priority: Option<u8>,
+    /// With --netns: the real-time priority of the kernel's threads for soft interrupts (ksoftirqd) during the run.
+    /// They are the whole machine's, and get their normal priority back however the run ends
+    #[arg(long, value_name = "PRIORITY", conflicts_with = "hosts", value_parser = clap::value_parser!(u8).range(1..=99))]
+    softirq_priority: Option<u8>,
     #[command(flatten)]
     course: RankRun,
 }
@@ -73,6 +83,7 @@ struct Ranks {
     children: Vec<Child>,
     loads: Loads,
     _namespaces: Option<Namespaces>,
+    _softirqs: Option<UrgentSoftirqs>,
 }
 
 /// Running loads, and the files that they write.
@@ -139,7 +150,8 @@ impl Ranks {
 
 fn in_namespaces(global: &GlobalOptions, args: &Args, size: u32) -> Result<Ranks, Failure> {
     let own = std::env::current_exe()?;
-    let namespaces = Namespaces::new(size)?;
+    let namespaces = Namespaces::new(size, args.link_rate)?;
+    let softirqs = args.softirq_priority.map(UrgentSoftirqs::begin).transpose()?;
     // Decided once: a check that is repeated by each rank while all are busy may come out differently for one of them.
     let counter = args.course.counter.or_else(|| args.pages.is_empty().then(|| choose(Choice::Auto).kind));
     let mut children = Vec::new();
@@ -156,7 +168,7 @@ fn in_namespaces(global: &GlobalOptions, args: &Args, size: u32) -> Result<Ranks
         children.push(command.arg(&own).args(words).spawn()?);
     }
     let loads = start_loads(args, size, &namespaces)?;
-    Ok(Ranks { children, loads, _namespaces: Some(namespaces) })
+    Ok(Ranks { children, loads, _namespaces: Some(namespaces), _softirqs: softirqs })
 }
 
 /// Starts the loads of --load on each host. In the paper's order of priorities: network above processor, both below
@@ -174,6 +186,7 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
                 command.args(["--priority", &priority.saturating_sub(lower).max(1).to_string()]);
             }
             if *kind == LoadSource::Network {
+                command.args(args.link_rate.map(|rate| format!("--rate={}", rate.mbits())));
                 for other in (0..size).filter(|&other| other != host) {
                     command.args(["--to", &format!("{}:9", Namespaces::address(other))]);
                 }
@@ -194,7 +207,7 @@ fn on_hosts(global: &GlobalOptions, args: &Args) -> Result<Ranks, Failure> {
         return Err(Failure::usage(format!("--hosts: {host:?} is no host")));
     }
     let size = args.hosts.len().to_string();
-    let mut ranks = Ranks { children: Vec::new(), loads: Loads::default(), _namespaces: None };
+    let mut ranks = Ranks { children: Vec::new(), loads: Loads::default(), _namespaces: None, _softirqs: None };
     for (rank, host) in args.hosts.iter().enumerate() {
         let mut words = rank_words(args, &format!("{}:{}", args.hosts[0], args.port));
         words.extend(["--rank".to_owned(), rank.to_string(), "--size".to_owned(), size.clone()]);

@@ -7,6 +7,10 @@
 mod calibrating;
 mod chain;
 mod demonstration;
+mod grandmaster;
+#[path = "../../../../clock/ptp/tests/hosts/mod.rs"]
+#[expect(dead_code, reason = "the tests of the rooms of PTP use more of it")]
+mod hosts;
 mod interop;
 mod live;
 mod one_way;

@@ -86,7 +86,9 @@ fn agree(answer: &Value, received: u64) {
 
 #[test]
 fn the_probe_effect_is_measured_and_taken_off() {
-    let answer = match run(probe(&["--netns", "--packets", "100", "--probe-effect=2", "--xdp"])) {
+    let record = fresh_directory("probe-effect").join("probe.parquet");
+    let record = record.to_str().unwrap();
+    let answer = match run(probe(&["--netns", "--packets", "100", "--probe-effect=2", "--xdp", "--record", record])) {
         Err(said)
             if said.contains("cannot make a network namespace") || said.contains("takes the kernel's tracing") =>
         {
@@ -95,6 +97,11 @@ fn the_probe_effect_is_measured_and_taken_off() {
         other => other.unwrap(),
     };
     let effect = &answer["probe_effect"];
+    let mut show = Command::new(programs::ffclock_lab());
+    show.args(["probe", "show", "--json", record]);
+    let shown = run(show).unwrap();
+    assert!(is_same(effect, &shown["probe_effect"]), "{shown}");
+    assert!(is_same(&answer["phases"][0]["corrected"], &shown["phases"][0]["corrected"]), "{shown}");
     assert_eq!(effect["rounds"], 2);
     let levels = effect["levels"].as_array().unwrap();
     assert_eq!(levels[1]["added"], "tracing");
@@ -110,6 +117,64 @@ fn the_probe_effect_is_measured_and_taken_off() {
         return println!("SKIP: XDP: {}", phase["unavailable"]);
     }
     assert_eq!(delays(&answer, "xdp-in").len(), 1, "{phase}");
+}
+
+/// Each request passes the driver, the wire and the other end in this order, and its reply the other way round. What
+/// the network and the device take is the round trip that the driver sees.
+#[test]
+fn the_wire_is_stamped_outside_the_host() {
+    let answer = match run(probe(&["--netns", "--wire", "--packets", "300", "--without", "ebpf"])) {
+        Err(said) if said.contains("cannot make a network namespace") => return println!("SKIP: {said}"),
+        other => other.unwrap(),
+    };
+    let phase = &answer["phases"][0];
+    if is_missing(phase, "kernel tracing:") {
+        return println!("SKIP: {}", phase["unavailable"]);
+    }
+    let received = phase["counts"]["received"].as_u64().unwrap();
+    for site in ["wire-out", "wire-in"] {
+        let count = delays(&answer, site).first().and_then(|delay| delay["count"].as_u64());
+        assert!(count.is_some_and(|count| count * 10 >= received * 9), "{site}: {count:?} of {received}");
+    }
+    let wire = &phase["findings"]["wire"];
+    assert_eq!(wire["is_ordered"], true, "{wire}");
+    for part in ["network_ns", "device_ns", "out_ns", "in_ns"] {
+        assert!(wire[part]["min"].as_f64().unwrap() > 0.0, "{part}: {wire}");
+    }
+    let trips = phase["findings"]["round_trips"].as_array().unwrap();
+    let driver = trips.iter().find(|trip| trip["location"] == "driver").unwrap();
+    let least = |spread: &Value| spread["min"].as_f64().unwrap();
+    let parts = least(&wire["network_ns"]) + least(&wire["device_ns"]);
+    assert!(parts <= least(&driver["whole_ns"]) + 1.0, "{wire} {driver}");
+    let answer = run(probe(&["--netns", "--wire=elsewhere", "--packets", "20", "--without", "ebpf"])).unwrap();
+    assert!(is_missing(&answer["phases"][0], "wire: the kernel's tracing saw no request arrive at elsewhere"));
+    assert!(answer["phases"][0]["findings"]["wire"].is_null(), "{answer}");
+}
+
+/// The copy that comes back is stamped after the request left user space, and is no reply.
+#[test]
+fn a_multicast_copy_is_stamped_as_the_papers_socket_did() {
+    let answer = match run(probe(&["--netns", "--multicast", "--packets", "300"])) {
+        Err(said) if said.contains("cannot make a network namespace") => return println!("SKIP: {said}"),
+        other => other.unwrap(),
+    };
+    let phase = &answer["phases"][0];
+    let received = phase["counts"]["received"].as_u64().unwrap();
+    assert!(received > 200 && phase["counts"]["foreign"] == 0 && phase["counts"]["duplicated"] == 0, "{phase}");
+    let copy = delays(&answer, "loop-out")[0];
+    assert!(copy["count"].as_u64().unwrap() * 10 >= received * 9, "{copy} of {received}");
+    let user = delays(&answer, "user-send")[0]["delay_ns"]["median"].as_f64().unwrap();
+    assert!(copy["delay_ns"]["median"].as_f64().unwrap() < user, "{copy} {user}");
+    let orders = phase["findings"]["causality"].as_array().unwrap();
+    let order = |first: &str, second: &str| {
+        orders.iter().find(|order| order["first"] == first && order["second"] == second).unwrap()
+    };
+    assert_eq!(order("user-send", "loop-out")["violations"], 0);
+    let mixed = phase["findings"]["mixed"].as_array().unwrap();
+    assert!(mixed.iter().any(|pair| pair["out"] == "loop-out" && pair["back"] == "user-receive"), "{mixed:?}");
+    let claims = answer["paper"].as_array().unwrap();
+    let claim = claims.iter().find(|claim| claim["claim"].as_str().unwrap().contains("after the packet is back"));
+    assert!(claim.unwrap()["evidence"].as_str().unwrap().contains("multicast copy"), "{claim:?}");
 }
 
 #[test]
@@ -255,6 +320,8 @@ fn what_cannot_be_measured_is_explained() {
     assert!(said.contains("--netns"), "{said}");
     let said = run(probe(&["--to", "127.0.0.1:9", "--device", "no-such-device", "--packets", "3"])).unwrap_err();
     assert!(said.contains("none of 3 packets was answered"), "a device can be named: {said}");
+    let said = run(probe(&["--to", "127.0.0.1:9", "--multicast"])).unwrap_err();
+    assert!(said.contains("cannot be used with"), "{said}");
     let said = run(probe(&["--netns", "--rate", "0"])).unwrap_err();
     assert!(said.contains("must lie between"), "{said}");
 }

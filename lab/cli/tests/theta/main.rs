@@ -8,6 +8,7 @@ mod daemons;
 mod faults;
 mod files;
 mod hosts;
+mod links;
 mod measuring;
 mod meeting;
 #[path = "../system/programs.rs"]
@@ -97,6 +98,9 @@ fn wrong_usage_is_reported() {
         (&["theta", "run", "--hosts=-x,b,c,d", "--f", "1"], "no host"),
         (&["theta", "run", "--netns", "4", "--load", "timer=200"], "per cent"),
         (&["theta", "run", "--netns", "4", "--load", "heat=20"], "heat"),
+        (&["theta", "run", "--netns", "4", "--link-rate", "0"], "is no rate"),
+        (&["theta", "run", "--hosts=a,b,c,d", "--link-rate", "100"], "cannot be used with"),
+        (&["theta", "run", "--hosts=a,b,c,d", "--softirq-priority", "9"], "cannot be used with"),
         (&["theta", "rank"], "mpirun"),
         (&["theta", "rank", "--rank", "4", "--size", "4"], "not below"),
         (&["theta", "rank", "--rank", "1", "--size", "3", "--f", "1"], "at least 3f + 1 = 4"),

@@ -143,3 +143,50 @@ fn the_interval_holds_what_resampling_gives() {
     let share = inside as f64 / f64::from(resamples);
     assert!((0.95..0.99).contains(&share), "{share}");
 }
+
+/// The wire lies 300 ns behind the reference on the way out and 500 ns before it on the way in; in one packet of three
+/// 200 ns more.
+#[test]
+fn the_wire_shows_the_network_the_device_and_the_reference() {
+    let packet = |number: u64| {
+        let more = if number == 2 { 200 } else { 0 };
+        [
+            (Site::UserSend, 8_000),
+            (Site::DriverOut, 10_000),
+            (Site::WireOut, 10_300 + more),
+            (Site::WireIn, 59_500 + more),
+            (Site::DriverIn, 60_000 + 2 * more),
+            (Site::UserReceive, 70_000),
+        ]
+    };
+    let found = findings(&[packet(0), packet(1), packet(2)]);
+    let wire = found.wire.expect("it was stamped");
+    assert_near(wire.network_ns.max, 49_200.0);
+    assert_near(wire.device_ns.min, 800.0);
+    assert_near(wire.device_ns.max, 1_200.0);
+    assert_near(wire.asymmetry_ns, -200.0);
+    assert!(wire.is_ordered);
+    // What the network and the device take is the round trip of the reference, packet by packet.
+    let driver = found.round_trips.iter().find(|trip| trip.location == TimestampingLocation::Driver).expect("stamped");
+    assert_near(driver.whole_ns.max, wire.network_ns.max + wire.device_ns.max);
+    let mut late = packet(0);
+    late[3].1 = 62_000;
+    assert!(!findings(&[late]).wire.expect("it was stamped").is_ordered);
+    assert_eq!(findings(&[self::packet(3_000, 9_800)]).wire, None);
+}
+
+#[test]
+fn every_site_out_is_paired_with_every_site_in() {
+    let found = findings(&[packet(3_000, 9_800), packet(4_000, 9_700)]);
+    let pair = |out, back| *found.mixed.iter().find(|pair| (pair.out, pair.back) == (out, back)).expect("both stamped");
+    assert_eq!(found.mixed.len(), 3 * 3);
+    assert_near(pair(Site::UserSend, Site::SocketIn).asymmetry_ns, 3_000.0 - 400.0);
+    assert_near(pair(Site::UserSend, Site::SocketIn).limit_ns, 3_000.0 + 400.0);
+    assert_near(pair(Site::DriverOut, Site::UserReceive).asymmetry_ns, -6_000.0);
+    assert_near(pair(Site::DriverOut, Site::DriverIn).asymmetry_ns, 0.0);
+    let user = found.asymmetries.iter().find(|one| one.location == TimestampingLocation::User).expect("stamped");
+    assert_eq!(pair(Site::UserSend, Site::UserReceive).interval_ns, user.interval_ns);
+    let broken = findings(&[packet(3_000, 356_000)]);
+    assert!(broken.mixed.iter().all(|pair| pair.is_ordered
+        == (pair.out != Site::SocketOut && pair.back != Site::SocketIn && pair.back != Site::DriverIn)));
+}

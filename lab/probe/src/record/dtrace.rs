@@ -73,7 +73,7 @@ pub(super) fn read(mut input: impl BufRead) -> Result<ProbeRecord, RecordError> 
         "way": format!("of {}, stamped by DTrace", head.system), "device": head.device, "driver": "unknown", "size": head.size,
         "counter": "dtrace timestamp", "counter_hz": HERTZ, "system": head.system,
     });
-    Ok(ProbeRecord { about, period, phases: vec![packets.phase(head.load, lines.dropped)?] })
+    Ok(ProbeRecord { about, period, effect: None, phases: vec![packets.phase(head.load, lines.dropped)?] })
 }
 
 fn unfit(line: usize, reason: &dyn std::fmt::Display) -> RecordError {

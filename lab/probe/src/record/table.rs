@@ -2,6 +2,7 @@
 
 use super::columns::IntegerColumn;
 use super::{Beside, MOST_PHASES, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
+use crate::effect::Effect;
 use crate::passages::PacketPassages;
 use crate::site::Site;
 use parquet::data_type::{Int32Type, Int64Type};
@@ -34,6 +35,8 @@ const SEQUENCE: &str = "sequence";
 struct Metadata {
     format: String,
     about: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
     phases: Vec<Beside>,
 }
 
@@ -52,7 +55,14 @@ impl ParquetTable {
         schema.push('}');
         let schema = Arc::new(parse_message_type(&schema)?);
         let writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default()))?;
-        Ok(ParquetTable { writer, metadata: Metadata { format: FORMAT.to_owned(), about, phases: Vec::new() } })
+        Ok(ParquetTable {
+            writer,
+            metadata: Metadata { format: FORMAT.to_owned(), about, effect: None, phases: Vec::new() },
+        })
+    }
+
+    pub(super) fn effect(&mut self, effect: &Effect) {
+        self.metadata.effect = Some(effect.clone());
     }
 
     pub(super) fn phase(&mut self, beside: Beside, passages: &PacketPassages) -> Result<(), RecordError> {
@@ -115,7 +125,8 @@ pub(super) fn read(mut file: File) -> Result<ProbeRecord, RecordError> {
     }
     let phases = metadata.phases.into_iter().zip(rows.phases).enumerate();
     let phases = phases.map(|(number, (beside, passages))| checked(beside, passages, number));
-    Ok(ProbeRecord { about: metadata.about, period, phases: phases.collect::<Result<Vec<PhaseRecord>, _>>()? })
+    let phases = phases.collect::<Result<Vec<PhaseRecord>, _>>()?;
+    Ok(ProbeRecord { about: metadata.about, period, effect: metadata.effect, phases })
 }
 
 fn metadata(file: &SerializedFileReader<File>) -> Result<Metadata, RecordError> {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::agreement::MethodAgreement;
-use crate::kind::StampedSites;
+use crate::effect::{Cost, EffectLevel};
+use crate::kind::{ProbeKind, StampedSites};
 use crate::pairs::MappingError;
 use crate::site::Sites;
 use ffclock_counters::campaign::{Load, schedule};
@@ -51,9 +52,25 @@ fn methods() -> Methods {
     }
 }
 
+fn effect() -> Effect {
+    let delays = Spread::of(&[1_000.0, 2_000.0, 4_000.0]).unwrap();
+    let level = EffectLevel {
+        probes: 1,
+        added: Some(ProbeKind::Tap),
+        out_ns: delays,
+        out_p90_ns: 3_600.0,
+        in_ns: delays,
+        in_p90_ns: 3_600.0,
+        send_ns: delays,
+        cost: Some(Cost { median_ns: 600.0, interval_ns: (500.0, 700.0) }),
+    };
+    Effect { levels: vec![level], rounds: 16 }
+}
+
 fn written(path: &Path) {
     let about = serde_json::json!({ "way": "a test", "counter_hz": 2.5e9, "size": 64 });
     let mut writer = ProbeWriter::create(path, &about).unwrap();
+    writer.effect(&effect()).unwrap();
     for phase in schedule(&[Load::Cpu], Span::from_secs(2)) {
         writer.phase(&phase, &outcome(20)).unwrap();
     }
@@ -68,6 +85,7 @@ fn both_forms_read_back_stamp_by_stamp() {
         written(&path);
         let record = read(&path).unwrap();
         assert_eq!(record.about["way"], "a test", "{name}");
+        assert_eq!(record.effect, Some(effect()), "{name}");
         assert!((record.period.as_hertz() - 2.5e9).abs() < 1.0);
         assert_eq!(record.phases.iter().map(|phase| phase.phase.name()).collect::<Vec<_>>(), ["quiet", "cpu", "quiet"]);
         let expected = outcome(20);
@@ -89,15 +107,15 @@ fn columns_are_found_by_their_names() {
     let path = directory("names").join("a.parquet");
     written(&path);
     let mut bytes = std::fs::read(&path).unwrap();
-    let (from, to) = (&b"\"user-send\",\"tc-out\""[..], &b"\"tc-out\",\"user-send\""[..]);
+    let (from, to) = (&b"\"user-send\",\"loop-out\""[..], &b"\"loop-out\",\"user-send\""[..]);
     let place = bytes.windows(from.len()).position(|part| part == from).unwrap();
     bytes[place..place + to.len()].copy_from_slice(to);
     std::fs::write(&path, &bytes).unwrap();
     let record = read(&path).unwrap();
     assert_eq!(record.phases[0].passages.at(2, Site::UserSend), Some(Ticks::from_raw(200)));
-    assert_eq!(record.phases[0].passages.count(Site::TcOut), 0);
+    assert_eq!(record.phases[0].passages.count(Site::LoopOut), 0);
     // A site whose column is not there, and a name that this program does not know.
-    bytes[place..place + to.len()].copy_from_slice(b"\"tc-abc\",\"user-send\"");
+    bytes[place..place + to.len()].copy_from_slice(b"\"loop-abc\",\"user-send\"");
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(read(&path).unwrap().phases[0].passages.count(Site::UserSend), 20);
     let column = b"user-send";

@@ -1,6 +1,7 @@
 //! A record as JSON lines, in the format of docs/counters.md: `phase`, its `packet` lines, `ended`.
 
 use super::{Beside, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
+use crate::effect::Effect;
 use crate::passages::PacketPassages;
 use crate::site::Site;
 use ffclock_counters::campaign::CampaignPhase;
@@ -18,6 +19,10 @@ pub struct TextRecord(RecordingWriter<BufWriter<File>>);
 impl TextRecord {
     pub(super) fn begin(file: File, about: &Value) -> Result<Self, RecordError> {
         Ok(TextRecord(RecordingWriter::begin(BufWriter::new(file), INSTRUMENT, about)?))
+    }
+
+    pub(super) fn effect(&mut self, effect: &Effect) -> Result<(), RecordError> {
+        Ok(self.0.append("probe-effect", effect)?)
     }
 
     pub(super) fn phase(&mut self, beside: &Beside, passages: &PacketPassages) -> Result<(), RecordError> {
@@ -47,6 +52,7 @@ pub(super) fn read(input: impl BufRead) -> Result<ProbeRecord, RecordError> {
     let (sites, period) = (sites_of(&recorded.about)?, period_of(&recorded.about)?);
     let mut phases: Vec<PhaseRecord> = Vec::new();
     let mut open: Option<PacketPassages> = None;
+    let mut effect = None;
     for (number, record) in recorded.records.iter().enumerate() {
         let line = number + 2;
         match record["record"].as_str() {
@@ -64,13 +70,14 @@ pub(super) fn read(input: impl BufRead) -> Result<ProbeRecord, RecordError> {
                 let passages = open.take().ok_or_else(|| outside(line))?;
                 phases.push(checked(of_line(record, line)?, passages, phases.len())?);
             }
+            Some("probe-effect") => effect = Some(of_line(record, line)?),
             // What a later version adds.
             _ => {}
         }
     }
     match open {
         Some(_) => Err(RecordError::Inconsistent("its last phase does not end".to_owned())),
-        None => Ok(ProbeRecord { about: recorded.about, period, phases }),
+        None => Ok(ProbeRecord { about: recorded.about, period, effect, phases }),
     }
 }
 

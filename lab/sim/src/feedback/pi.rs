@@ -1,12 +1,13 @@
 //! Proportional-integral servos on offsets.
 //!
-//! Sources: linuxptp, manual page ptp4l(8) (`pi_*` options, software stamping, `delay_filter moving_median` of 10,
-//! `first_step_threshold` 20 us, no later step) and the discrete form documented with its servo; ptpd 1: K. Correll, N.
+//! Sources: linuxptp, manual page ptp4l(8) (`pi_*` options with their defaults for software and for hardware stamping,
+//! `delay_filter moving_median` of 10, `first_step_threshold` 20 us, no later step) and the discrete form documented
+//! with its servo; ptpd 1: K. Correll, N.
 //! Barendt, M. Branicky, "Design considerations for software only implementations of the IEEE 1588 precision time
 //! protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way delay through a first-order filter, offset
 //! averaged over two; when the master is lost the accumulated drift is cleared).
 
-use super::{OffsetSample, Servo, SystemClock};
+use super::{OffsetSample, OffsetServo, Servo, SteeringTime, SystemClock};
 use ffclock_statistics::percentile;
 use ffclock_units::Counter;
 use std::collections::VecDeque;
@@ -15,19 +16,26 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 enum Gains {
     /// scale * interval^exponent, and at most limit / interval.
-    Linuxptp,
+    Linuxptp(Scales),
     /// The same at every interval.
     Ptpd,
 }
 
-const PROPORTIONAL_SCALE: f64 = 0.1;
+/// The gains of linuxptp at an interval of 1 s [1/s, 1/s^2].
+#[derive(Clone, Copy, Debug)]
+struct Scales {
+    proportional: f64,
+    integral: f64,
+}
+
+const SOFTWARE_STAMPS: Scales = Scales { proportional: 0.1, integral: 0.001 };
+const HARDWARE_STAMPS: Scales = Scales { proportional: 0.7, integral: 0.3 };
 const PROPORTIONAL_EXPONENT: f64 = -0.3;
 const PROPORTIONAL_LIMIT: f64 = 0.7;
-const INTEGRAL_SCALE: f64 = 0.001;
 const INTEGRAL_EXPONENT: f64 = 0.4;
 const INTEGRAL_LIMIT: f64 = 0.3;
 const FIRST_STEP_S: f64 = 20e-6;
-const MEDIAN_LENGTH: usize = 10;
+pub(super) const MEDIAN_LENGTH: usize = 10;
 /// Ap and Ai of ptpd.
 const PTPD_PROPORTIONAL: f64 = 1.0 / 10.0;
 const PTPD_INTEGRAL: f64 = 1.0 / 1000.0;
@@ -43,9 +51,9 @@ impl Gains {
         let scaled =
             |scale: f64, exponent: f64, limit: f64| (scale * libm::pow(interval, exponent)).min(limit / interval);
         match self {
-            Gains::Linuxptp => (
-                scaled(PROPORTIONAL_SCALE, PROPORTIONAL_EXPONENT, PROPORTIONAL_LIMIT),
-                scaled(INTEGRAL_SCALE, INTEGRAL_EXPONENT, INTEGRAL_LIMIT),
+            Gains::Linuxptp(scales) => (
+                scaled(scales.proportional, PROPORTIONAL_EXPONENT, PROPORTIONAL_LIMIT),
+                scaled(scales.integral, INTEGRAL_EXPONENT, INTEGRAL_LIMIT),
             ),
             Gains::Ptpd => (PTPD_PROPORTIONAL, PTPD_INTEGRAL),
         }
@@ -54,13 +62,19 @@ impl Gains {
 
 /// What is known of the way back.
 #[derive(Clone, Debug)]
-enum DelayFilter {
+pub(super) enum DelayFilter {
     Median(VecDeque<f64>),
     FirstOrder { delay: Option<f64>, updates: f64 },
 }
 
 impl DelayFilter {
-    fn update(&mut self, one_way: f64) -> f64 {
+    /// That of linuxptp, without any measurement yet.
+    pub(super) fn median() -> Self {
+        DelayFilter::Median(VecDeque::with_capacity(MEDIAN_LENGTH))
+    }
+
+    /// Takes a one-way delay and gives the filtered one [s].
+    pub(super) fn update(&mut self, one_way: f64) -> f64 {
         match self {
             DelayFilter::Median(recent) => {
                 if recent.len() == MEDIAN_LENGTH {
@@ -94,7 +108,12 @@ pub(crate) struct Pi {
 
 impl Pi {
     pub(crate) fn linuxptp() -> Self {
-        Self::with(Gains::Linuxptp, DelayFilter::Median(VecDeque::with_capacity(MEDIAN_LENGTH)))
+        Self::with(Gains::Linuxptp(SOFTWARE_STAMPS), DelayFilter::median())
+    }
+
+    /// As ptp4l has it for a card that stamps.
+    pub(crate) fn for_hardware_stamps() -> Self {
+        Self::with(Gains::Linuxptp(HARDWARE_STAMPS), DelayFilter::median())
     }
 
     pub(crate) fn ptpd() -> Self {
@@ -106,17 +125,17 @@ impl Pi {
     }
 
     /// The first two measurements give the frequency and a step; `true` once there is nothing to do but to steer.
-    fn lock(&mut self, offset: f64, sample: &OffsetSample, clock: &mut SystemClock) -> bool {
+    fn lock(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> bool {
         let Some((first_time, first_offset)) = self.first else {
-            self.first = Some((sample.raw_time, offset));
+            self.first = Some((now.raw_time, offset));
             return false;
         };
-        let interval = sample.raw_time - first_time;
+        let interval = now.raw_time - first_time;
         if !self.locked && interval > 0.0 {
             self.drift += (offset - first_offset) / interval;
-            self.drift = -clock.set_frequency(sample.counter, -self.drift);
+            self.drift = -clock.set_frequency(now.counter, -self.drift);
             if offset.abs() > FIRST_STEP_S {
-                clock.step(sample.counter, -offset);
+                clock.step(now.counter, -offset);
             }
             self.locked = true;
             return false;
@@ -125,10 +144,10 @@ impl Pi {
     }
 
     /// ptpd averages two offsets, and resets its clock when it is far off.
-    fn prepare(&mut self, offset: f64, sample: &OffsetSample, clock: &mut SystemClock) -> Option<f64> {
+    fn prepare(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> Option<f64> {
         let Gains::Ptpd = self.gains else { return Some(offset) };
         if offset.abs() > PTPD_STEP_S {
-            clock.step(sample.counter, -offset);
+            clock.step(now.counter, -offset);
             self.last_offset = None;
             return None;
         }
@@ -142,15 +161,7 @@ impl Servo for Pi {
         self.lost = 0;
         let one_way = self.delay.update(sample.delay / 2.0);
         let offset = -sample.reply_offset - one_way;
-        let interval = self.last_time.replace(sample.raw_time).map_or(1.0, |last| sample.raw_time - last).max(1e-3);
-        if matches!(self.gains, Gains::Linuxptp) && !self.lock(offset, sample, clock) {
-            return;
-        }
-        let Some(offset) = self.prepare(offset, sample, clock) else { return };
-        let (proportional, integral) = self.gains.at(interval);
-        let term = integral * offset;
-        clock.set_frequency(sample.counter, -(proportional * offset + self.drift + term));
-        self.drift += term;
+        self.steer(offset, SteeringTime { counter: sample.counter, raw_time: sample.raw_time }, clock);
     }
 
     fn lost(&mut self, counter: Counter, clock: &mut SystemClock) {
@@ -160,5 +171,36 @@ impl Servo for Pi {
             self.last_offset = None;
             clock.set_frequency(counter, 0.0);
         }
+    }
+}
+
+impl OffsetServo for Pi {
+    fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) {
+        let interval = self.last_time.replace(now.raw_time).map_or(1.0, |last| now.raw_time - last).max(1e-3);
+        if matches!(self.gains, Gains::Linuxptp(_)) && !self.lock(offset, now, clock) {
+            return;
+        }
+        let Some(offset) = self.prepare(offset, now, clock) else { return };
+        let (proportional, integral) = self.gains.at(interval);
+        let term = integral * offset;
+        clock.set_frequency(now.counter, -(proportional * offset + self.drift + term));
+        self.drift += term;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ptp4l(8): the constants are 0.7 and 0.3 times powers of the Sync interval, and the products of constant and
+    /// interval at most 0.7 and 0.3.
+    #[test]
+    fn the_gains_for_hardware_stamps_are_those_of_the_manual_page() {
+        let at = |interval| Gains::Linuxptp(HARDWARE_STAMPS).at(interval);
+        assert_eq!(at(1.0), (0.7, 0.3));
+        assert_eq!(at(2.0), (0.35, 0.15), "both limits hold");
+        let (proportional, integral) = at(0.125);
+        assert!((proportional - 0.7 * 0.125_f64.powf(-0.3)).abs() < 1e-12, "{proportional}");
+        assert!((integral - 0.3 * 0.125_f64.powf(0.4)).abs() < 1e-12, "{integral}");
     }
 }

@@ -10,7 +10,7 @@ use crate::noise::{Forgetting, flicker_frequency_parts, flicker_phase_parts, wal
 use crate::scenario::OscillatorSpec;
 
 /// Seconds to microseconds, and fractions to ppm.
-pub(super) const MICRO: f64 = 1e6;
+pub(crate) const MICRO: f64 = 1e6;
 /// What is known of the skew before the first packet: its deviation [ppm].
 const SKEW_PPM: f64 = 100.0;
 
@@ -44,16 +44,16 @@ enum StatePart {
 
 /// The system of one oscillator.
 #[derive(Clone, Debug)]
-pub(super) struct Dynamics {
+pub(crate) struct Dynamics {
     parts: Vec<StatePart>,
     white: f64,
 }
 
 /// A symmetric matrix over the state, row by row.
 #[derive(Clone, Debug)]
-pub(super) struct Matrix {
-    pub(super) size: usize,
-    pub(super) cells: Vec<f64>,
+pub(crate) struct Matrix {
+    pub(crate) size: usize,
+    pub(crate) cells: Vec<f64>,
 }
 
 impl Matrix {
@@ -66,12 +66,12 @@ impl Matrix {
     }
 
     /// The product with a vector.
-    pub(super) fn times(&self, vector: &[f64]) -> Vec<f64> {
+    pub(crate) fn times(&self, vector: &[f64]) -> Vec<f64> {
         self.rows().map(|row| dot(row, vector)).collect()
     }
 
     /// Adds `factor` times the outer product of a vector with itself.
-    pub(super) fn add_outer(&mut self, vector: &[f64], factor: f64) {
+    pub(crate) fn add_outer(&mut self, vector: &[f64], factor: f64) {
         for (row, one) in self.cells.chunks_mut(self.size).zip(vector) {
             row.iter_mut().zip(vector).for_each(|(cell, other)| *cell += factor * one * other);
         }
@@ -95,16 +95,16 @@ impl Matrix {
 
 /// A state that is known up to a normal error.
 #[derive(Clone, Debug)]
-pub(super) struct Normal {
+pub(crate) struct Normal {
     /// When [s].
-    pub(super) at: f64,
-    pub(super) mean: Vec<f64>,
-    pub(super) covariance: Matrix,
+    pub(crate) at: f64,
+    pub(crate) mean: Vec<f64>,
+    pub(crate) covariance: Matrix,
 }
 
 impl Normal {
     /// Takes it to a later time.
-    pub(super) fn advance(&mut self, dynamics: &Dynamics, at: f64) {
+    pub(crate) fn advance(&mut self, dynamics: &Dynamics, at: f64) {
         let step = dynamics.step((at - self.at).max(0.0));
         step.advance(&mut self.mean);
         step.spread(&mut self.covariance);
@@ -123,7 +123,7 @@ impl Normal {
     }
 }
 
-pub(super) fn dot(one: &[f64], other: &[f64]) -> f64 {
+pub(crate) fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
 
@@ -141,7 +141,7 @@ pub(super) struct StateTransition {
 }
 
 impl Dynamics {
-    pub(super) fn of(spec: &OscillatorSpec) -> Self {
+    pub(crate) fn of(spec: &OscillatorSpec) -> Self {
         let size = walk_size(spec.walk_frequency_at_10000_s, 1e4) * MICRO;
         let flicker = flicker_frequency_parts(spec.flicker_frequency)
             .map(|(constant, deviation)| StatePart::Flicker { constant, deviation: deviation * MICRO });
@@ -162,13 +162,13 @@ impl Dynamics {
     }
 
     /// Which parts of the state are seen in a counter reading: the phase, and flicker phase noise.
-    pub(super) fn seen(&self) -> Vec<f64> {
+    pub(crate) fn seen(&self) -> Vec<f64> {
         let is_seen = |part: &StatePart| matches!(part, StatePart::Phase | StatePart::FlickerPhase { .. });
         self.parts.iter().map(|part| f64::from(u8::from(is_seen(part)))).collect()
     }
 
     /// What is known before the first packet, at `at` [s] and with the phase near `phase` [us].
-    pub(super) fn prior(&self, at: f64, phase: f64) -> Normal {
+    pub(crate) fn prior(&self, at: f64, phase: f64) -> Normal {
         let mut covariance = Matrix::zero(self.size());
         for (index, part) in self.parts.iter().enumerate() {
             let deviation = match *part {

@@ -25,11 +25,44 @@ pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     of_tags(scenario)?;
     of_oscillator(&scenario.oscillator, scenario.duration)?;
     of_host(&scenario.host)?;
+    if scenario.ptp.is_some() || scenario.pulses.is_some() {
+        return of_signals(scenario);
+    }
     if !scenario.servers.is_empty() {
         return of_servers(scenario);
     }
     if !scenario.shared.is_empty() {
         return refused("shared", "there is only one server: it must be a part of the way to those of [[server]]");
+    }
+    of_path(&scenario.path)?;
+    of_server(&scenario.server)
+}
+
+/// What is there in place of a server, and no key that would say nothing beside it.
+fn of_signals(scenario: &Scenario) -> Sense {
+    let key = if scenario.ptp.is_some() { "ptp" } else { "pulses" };
+    let beside = [
+        ("pulses", scenario.pulses.is_some() && scenario.ptp.is_some()),
+        ("path", scenario.pulses.is_some() && scenario.path != PathSpec::default()),
+        ("[[server]]", !scenario.servers.is_empty()),
+        ("shared", !scenario.shared.is_empty()),
+        ("host", scenario.host != HostSpec::default()),
+        ("keep_noise", scenario.keep_noise.is_some()),
+        ("relax", !scenario.relax.is_empty()),
+        ("server.fault", !scenario.server.fault.is_empty()),
+    ];
+    if let Some((other, _)) = beside.into_iter().find(|(_, is_there)| *is_there) {
+        return refused(key, format_args!("there may be no {other} beside it"));
+    }
+    if let Some(pulses) = scenario.pulses {
+        not_negative("pulses.jitter", pulses.jitter)?;
+        above_zero("pulses.error", pulses.error)?;
+        let is_second = scenario.poll.0 == Span::from_secs(1);
+        return if is_second { Ok(()) } else { refused("poll", "pulses come each second: it must be 1 s") };
+    }
+    if let Some(ptp) = scenario.ptp {
+        not_negative("ptp.noise", ptp.noise)?;
+        above_zero("ptp.step", ptp.step)?;
     }
     of_path(&scenario.path)?;
     of_server(&scenario.server)

@@ -60,6 +60,7 @@ pub struct Scenario {
     #[serde(default)]
     pub host: HostSpec,
     /// The path to the server and back.
+    #[serde(default)]
     pub path: PathSpec,
     /// The server.
     #[serde(default)]
@@ -68,6 +69,10 @@ pub struct Scenario {
     /// those of the first.
     #[serde(skip)]
     pub servers: Vec<ServerEntry>,
+    /// A master of PTP in place of a server: `poll` is the time between two of its Syncs.
+    pub ptp: Option<PtpSpec>,
+    /// Pulses of a reference at this host in place of a server: one each second.
+    pub pulses: Option<PulsesSpec>,
     /// What the ways to several servers have in common.
     #[serde(default)]
     pub shared: Vec<SharedSpec>,
@@ -239,8 +244,28 @@ pub enum Asleep {
     Resets,
 }
 
+/// Hardware stamps of Sync and Delay_Req, alike at both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PtpSpec {
+    /// Deviation of the noise of each stamp, normal.
+    pub noise: Length,
+    /// What the stamping clock counts in: a stamp is the last whole step.
+    pub step: Length,
+}
+
+/// Pulses each second.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PulsesSpec {
+    /// Deviation of the noise of each pulse where it is stamped, normal.
+    pub jitter: Length,
+    /// The largest error that the operator states of them.
+    pub error: Length,
+}
+
 /// The ways there and back.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathSpec {
     /// The smallest delay to the server.

@@ -40,6 +40,10 @@ pub enum Tag {
     DailyWave,
     /// Judged as well by old stamps and long intervals.
     Past,
+    /// A master of PTP with hardware stamps, against the servos of ptp4l.
+    HardwareStamps,
+    /// Pulses of a reference at this host.
+    Pulses,
 }
 
 impl Tag {
@@ -62,6 +66,8 @@ impl Tag {
             Tag::SoftHump => "soft-hump",
             Tag::DailyWave => "daily-wave",
             Tag::Past => "past",
+            Tag::HardwareStamps => "hardware-stamps",
+            Tag::Pulses => "pulses",
         }
     }
 

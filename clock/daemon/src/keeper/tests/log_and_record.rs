@@ -1,6 +1,7 @@
 //! What the log and the record say about servers, and about a page that others damage.
 
 use super::*;
+use ffclock_control::protocol::EventReport;
 use std::os::unix::fs::FileExt;
 
 #[test]
@@ -58,6 +59,26 @@ fn the_end_of_the_warm_up_is_that_of_the_status() {
     let is_reported = |status: &StatusReport| has_event(status, "warm-up is over");
     let status = case.run_until("one of the two", |status| is_synchronised(status) || is_reported(status));
     assert!(is_synchronised(&status) && is_reported(&status), "{status:?}");
+}
+
+/// With several servers each one's clock ends its warm-up once, under its name, and by the last of them the published
+/// clock is synchronised.
+#[test]
+fn each_of_several_servers_ends_its_warm_up_under_its_own_name() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let servers = (0..3).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    let mut case = Case::start("warm-several", servers, "counter = \"tsc\"");
+    let ends = |status: &StatusReport, name: &str| {
+        let is_end = |event: &&EventReport| {
+            event.text.contains("warm-up is over") && event.source.as_deref().is_some_and(|source| source == name)
+        };
+        status.events.iter().filter(is_end).count()
+    };
+    let status = case.run_until("the ends of all warm-ups", |status| {
+        status.sources.iter().all(|source| ends(status, &source.name) > 0)
+    });
+    assert!(status.sources.iter().all(|source| ends(&status, &source.name) == 1), "{:?}", status.events);
+    assert_eq!(status.clock.unwrap().status, Status::Synchronised);
 }
 
 #[test]

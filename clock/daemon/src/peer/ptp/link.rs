@@ -1,38 +1,44 @@
-//! The two sockets of a server of PTP, and the messages whose stamps have not come.
+//! The sockets of a server of PTP, two over UDP and one over Ethernet, and the messages whose stamps have not come.
 
-use crate::config::{DeviceName, EVENT_PORT, GENERAL_PORT, PtpPlace, ServerConfig, StampChoice};
-use ffclock_ptp::{Channel, PtpTicket, PtpTransmit};
+use crate::config::{DelayChoice, EVENT_PORT, GENERAL_PORT, PtpPlace, ServerConfig, StampChoice};
+use ffclock_ptp::{Audience, Channel, NetworkAddress, PtpTicket, PtpTransmit};
 use ffclock_sys::{
-    BestStamp, Sent, SocketEvent, StampDiscarded, StampMode, StampQuality, StampShifts, StampedSocket, Stamper,
-    Transmitted,
+    AwaitedStamps, BestStamp, DeviceAddress, FrameKind, Received, Sent, SocketEvent, StampDiscarded, StampMode,
+    StampQuality, StampShifts, StampedSocket, Stamper, Transmitted,
 };
-use ffclock_units::{Exchange, Moment, Mono, Span};
-use std::collections::VecDeque;
+use ffclock_units::{Exchange, Moment, Mono};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// How long the kernel's stamp of a message is waited for; that of user space serves then.
-const STAMP_PATIENCE: Span = Span::from_millis(50);
 /// The most messages that wait for a stamp.
 const MOST_WAITING: usize = 16;
 
-/// A message whose stamp has not come.
-struct Waiting {
-    sent: Sent,
-    ticket: PtpTicket,
-    until: Moment<Mono>,
+/// The EtherType of PTP, and the groups for all clocks and for the neighbour on the link (annex E).
+const FRAMES: u16 = 0x88f7;
+const EVERYONE: DeviceAddress = [0x01, 0x1b, 0x19, 0, 0, 0];
+const NEIGHBOUR: DeviceAddress = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
+
+/// Whither messages go.
+#[derive(Clone, Copy)]
+enum Way {
+    /// To these groups, for all clocks and for the neighbour, or to one host, on the device of this number.
+    Groups([IpAddr; 2], u32),
+    /// In frames of this kind.
+    Frames(FrameKind),
+    /// To the peer of the sockets.
+    Master,
 }
 
-/// Both sockets, open.
+/// The sockets, open.
 pub(super) struct PtpLink {
     event: StampedSocket,
-    general: StampedSocket,
+    /// None over Ethernet, where one socket has all messages.
+    general: Option<StampedSocket>,
     place: String,
     local: Option<IpAddr>,
-    /// The group to send to; `None` where the sockets have one peer.
-    group: Option<IpAddr>,
-    waiting: VecDeque<Waiting>,
+    way: Way,
+    waiting: AwaitedStamps<PtpTicket>,
 }
 
 impl PtpLink {
@@ -41,23 +47,22 @@ impl PtpLink {
     /// # Errors
     /// They cannot be had; the text says why and names the remedy.
     pub(super) fn open(server: &ServerConfig, stamps: StampChoice) -> Result<Self, String> {
-        // Network cards are not asked: see docs/ptp.md.
-        let mode = if stamps.is_in_kernel() { StampMode::Kernel } else { StampMode::User };
-        let opened = |port, mode| open_one(server, port, mode).map_err(|error| explained(&error, port));
-        let event = opened(EVENT_PORT, mode)?;
-        // When these pass is of no importance.
-        let general = opened(GENERAL_PORT, StampMode::User)?;
         let device = server.ptp.interface.as_str();
-        let (group, place, local) = match server.ptp_place() {
+        let way = way_of(server).map_err(|error| error.to_string())?;
+        let opened = |port, mode| open_one(server, (way, port), mode).map_err(|error| explained(&error, (way, port)));
+        let event = opened(EVENT_PORT, mode_of(stamps, way))?;
+        // When these pass is of no importance.
+        let general = || opened(GENERAL_PORT, StampMode::User);
+        let general = if matches!(way, Way::Frames(_)) { None } else { Some(general()?) };
+        let (place, local) = match server.ptp_place() {
             PtpPlace::Group(group) => {
                 let local = ffclock_sys::addresses_of(device).into_iter().find(|ip| ip.is_ipv4() == group.is_ipv4());
-                (Some(group), format!("{group} on {device}"), local)
+                (format!("{group} on {device}"), local)
             }
-            PtpPlace::Master(master) => {
-                (None, master.to_string(), event.local_address().ok().map(|address| address.ip()))
-            }
+            PtpPlace::Frames => (format!("Ethernet on {device}"), None),
+            PtpPlace::Master(master) => (master.to_string(), event.local_address().ok().map(|address| address.ip())),
         };
-        Ok(PtpLink { event, general, place, local, group, waiting: VecDeque::new() })
+        Ok(PtpLink { event, general, place, local, way, waiting: AwaitedStamps::new(MOST_WAITING) })
     }
 
     /// Where masters are heard.
@@ -75,8 +80,8 @@ impl PtpLink {
         self.event.shift(shifts);
     }
 
-    pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.event.as_fd(), self.general.as_fd()]
+    pub(super) fn descriptors(&self) -> [Option<BorrowedFd<'_>>; 2] {
+        [Some(self.event.as_fd()), self.general.as_ref().map(AsFd::as_fd)]
     }
 
     /// Where messages are stamped, beside what is to be had.
@@ -98,7 +103,11 @@ impl PtpLink {
         channel: Channel,
         (buffer, stamper): (&mut [u8], &mut Stamper),
     ) -> io::Result<Option<SocketEvent>> {
-        self.socket(channel).next_event(buffer, stamper)
+        match (channel, &mut self.general) {
+            (Channel::Event, _) => self.event.next_event(buffer, stamper),
+            (Channel::General, Some(general)) => general.next_event(buffer, stamper),
+            (Channel::General, None) => Ok(None),
+        }
     }
 
     /// Sends a message. If the kernel stamps, its stamp comes later, by [`PtpLink::redeem`] or [`PtpLink::overdue`];
@@ -111,76 +120,139 @@ impl PtpLink {
         transmit: PtpTransmit,
         (stamper, now): (&mut Stamper, Moment<Mono>),
     ) -> io::Result<Option<(PtpTicket, BestStamp)>> {
-        let (octets, group) = (transmit.octets.as_slice(), self.group);
-        let port = match transmit.channel {
-            Channel::Event => EVENT_PORT,
-            Channel::General => GENERAL_PORT,
-        };
-        let socket = self.socket(transmit.channel);
-        let sent = match group {
-            Some(group) => socket.send_to(octets, SocketAddr::new(group, port), stamper)?,
-            None => socket.send(octets, stamper)?,
-        };
+        let sent = self.send_on_its_way(&transmit, stamper)?;
         let Some(ticket) = transmit.ticket else { return Ok(None) };
         if let Some(best) = sent.best {
             return Ok(Some((ticket, best)));
         }
-        if self.waiting.len() == MOST_WAITING {
-            self.waiting.pop_front();
-        }
-        self.waiting.push_back(Waiting { sent, ticket, until: now + STAMP_PATIENCE });
+        self.waiting.push((sent, ticket), now);
         Ok(None)
     }
 
     /// The ticket of the message that this stamp is of.
     pub(super) fn redeem(&mut self, transmitted: &Transmitted) -> Option<PtpTicket> {
-        let place = self.waiting.iter().position(|waiting| waiting.sent.id == transmitted.id)?;
-        self.waiting.remove(place).map(|waiting| waiting.ticket)
+        self.waiting.redeem(transmitted)
     }
 
     /// A message whose stamp has been waited for long enough, with the stamp that serves.
     pub(super) fn overdue(&mut self, now: Moment<Mono>) -> Option<(PtpTicket, BestStamp)> {
-        self.deadline().filter(|until| *until <= now)?;
-        let first = self.waiting.pop_front()?;
-        Some((first.ticket, self.event.give_up_sent(&first.sent)))
+        let (sent, ticket) = self.waiting.overdue(now)?;
+        Some((ticket, self.event.give_up_sent(&sent)))
     }
 
     /// When the next one will be.
     pub(super) fn deadline(&self) -> Option<Moment<Mono>> {
-        self.waiting.front().map(|waiting| waiting.until)
+        self.waiting.deadline()
     }
 
-    fn socket(&mut self, channel: Channel) -> &mut StampedSocket {
-        match channel {
-            Channel::Event => &mut self.event,
-            Channel::General => &mut self.general,
+    fn send_on_its_way(&mut self, transmit: &PtpTransmit, stamper: &mut Stamper) -> io::Result<Sent> {
+        let octets = transmit.octets.as_slice();
+        let (socket, port) = match (transmit.channel, &mut self.general) {
+            (Channel::General, Some(general)) => (general, GENERAL_PORT),
+            (Channel::General, None) | (Channel::Event, _) => (&mut self.event, EVENT_PORT),
+        };
+        match self.way {
+            Way::Groups([everyone, neighbour], device) => {
+                let to = match transmit.audience {
+                    Audience::Everyone => SocketAddr::new(everyone, port),
+                    Audience::Neighbour => SocketAddr::new(neighbour, port),
+                    Audience::One(address) => host_of(address, (device, port)),
+                };
+                socket.send_to(octets, to, stamper)
+            }
+            Way::Frames(kind) => {
+                let to = match transmit.audience {
+                    Audience::Everyone => EVERYONE,
+                    Audience::Neighbour => NEIGHBOUR,
+                    Audience::One(NetworkAddress([.., a, b, c, d, e, f])) => [a, b, c, d, e, f],
+                };
+                socket.send_frame(octets, (kind, to), stamper)
+            }
+            Way::Master => socket.send(octets, stamper),
         }
     }
 }
 
-fn open_one(server: &ServerConfig, port: u16, mode: StampMode) -> io::Result<StampedSocket> {
-    let missing =
-        |device: &str| io::Error::new(io::ErrorKind::NotFound, format!("there is no network device {device}"));
-    match server.ptp_place() {
-        PtpPlace::Group(group) => {
-            let device: &DeviceName = &server.ptp.interface;
-            let number = ffclock_sys::device_index(device.as_str()).ok_or_else(|| missing(device.as_str()))?;
-            StampedSocket::in_group(SocketAddr::new(group, port), number, mode)
+/// The sender of a message in the form of the protocol.
+pub(super) fn sender(received: &Received) -> NetworkAddress {
+    match (received.device, received.from.ip()) {
+        (Some([a, b, c, d, e, f]), _) => NetworkAddress([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, e, f]),
+        (None, IpAddr::V4(ip)) => NetworkAddress(ip.to_ipv6_mapped().octets()),
+        (None, IpAddr::V6(ip)) => NetworkAddress(ip.octets()),
+    }
+}
+
+fn host_of(NetworkAddress(octets): NetworkAddress, (device, port): (u32, u16)) -> SocketAddr {
+    match Ipv6Addr::from(octets).to_canonical() {
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => SocketAddrV6::new(ip, port, 0, device).into(),
+        ip => SocketAddr::new(ip, port),
+    }
+}
+
+/// Who stamps. Network cards are not asked: see docs/ptp.md. The kernel module knows UDP ports and not frames, so that
+/// its stamp of a packet of NTP might be taken for that of a frame.
+fn mode_of(stamps: StampChoice, way: Way) -> StampMode {
+    let is_mistaken = stamps == StampChoice::Module && matches!(way, Way::Frames(_));
+    if stamps.is_in_kernel() && !is_mistaken { StampMode::Kernel } else { StampMode::User }
+}
+
+fn way_of(server: &ServerConfig) -> io::Result<Way> {
+    let device = || {
+        let name = server.ptp.interface.as_str();
+        ffclock_sys::device_index(name).ok_or_else(|| missing(name))
+    };
+    Ok(match server.ptp_place() {
+        PtpPlace::Group(everyone @ IpAddr::V4(_)) => {
+            Way::Groups([everyone, Ipv4Addr::new(224, 0, 0, 107).into()], device()?)
         }
-        PtpPlace::Master(_) => {
+        PtpPlace::Group(everyone @ IpAddr::V6(_)) => {
+            Way::Groups([everyone, Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x6b).into()], device()?)
+        }
+        PtpPlace::Frames => Way::Frames(FrameKind { protocol: FRAMES, device: device()? }),
+        PtpPlace::Master(_) => Way::Master,
+    })
+}
+
+fn missing(device: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("there is no network device {device}"))
+}
+
+fn open_one(server: &ServerConfig, (way, port): (Way, u16), mode: StampMode) -> io::Result<StampedSocket> {
+    let mechanism = server.ptp.delay_mechanism;
+    match way {
+        Way::Groups([everyone, _], device) if mechanism == DelayChoice::EndToEnd => {
+            StampedSocket::in_group(SocketAddr::new(everyone, port), device, mode)
+        }
+        // Answers come by unicast, or in the group of neighbours.
+        Way::Groups(groups, device) => {
+            let groups = if mechanism == DelayChoice::Peer { &groups[..] } else { &groups[..1] };
+            StampedSocket::on_device((port, device), groups, mode)
+        }
+        Way::Frames(kind) if mechanism == DelayChoice::Peer => {
+            StampedSocket::of_frames(kind, &[EVERYONE, NEIGHBOUR], mode)
+        }
+        Way::Frames(kind) => StampedSocket::of_frames(kind, &[EVERYONE], mode),
+        Way::Master => {
             let master = server.ptp_master(port).ok_or_else(|| missing(server.address.address.as_str()))?;
             StampedSocket::towards(master, mode)
         }
     }
 }
 
-/// Why there is no socket at this port, and the remedy where there is one.
-fn explained(error: &io::Error, port: u16) -> String {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => {
+/// Why there is no socket, and the remedy where there is one.
+fn explained(error: &io::Error, (way, port): (Way, u16)) -> String {
+    match (way, error.kind()) {
+        (Way::Frames(_), io::ErrorKind::PermissionDenied) => format!(
+            "PTP over Ethernet takes the capability CAP_NET_RAW, which ffclockd does not have \
+             (packaging/systemd/ffclockd-ptp-ethernet.conf gives it): {error}"
+        ),
+        (Way::Frames(_), _) => format!(
+            "PTP over Ethernet: {error} (in the shipped unit packaging/systemd/ffclockd-ptp-ethernet.conf permits its sockets)"
+        ),
+        (_, io::ErrorKind::PermissionDenied) => {
             format!("UDP port {port} takes the capability CAP_NET_BIND_SERVICE, which ffclockd does not have: {error}")
         }
-        io::ErrorKind::AddrInUse => format!("another program keeps UDP port {port} to itself: {error}"),
+        (_, io::ErrorKind::AddrInUse) => format!("another program keeps UDP port {port} to itself: {error}"),
         _ => format!("UDP port {port}: {error}"),
     }
 }
@@ -191,8 +263,31 @@ mod tests {
 
     #[test]
     fn a_missing_right_is_named() {
-        let text = explained(&io::ErrorKind::PermissionDenied.into(), 319);
+        let text = explained(&io::ErrorKind::PermissionDenied.into(), (Way::Master, 319));
         assert!(text.starts_with("UDP port 319 takes the capability CAP_NET_BIND_SERVICE"), "{text}");
-        assert!(explained(&io::ErrorKind::AddrInUse.into(), 320).contains("UDP port 320 to itself"));
+        assert!(explained(&io::ErrorKind::AddrInUse.into(), (Way::Master, 320)).contains("UDP port 320 to itself"));
+        let frames = Way::Frames(FrameKind { protocol: FRAMES, device: 1 });
+        let text = explained(&io::ErrorKind::PermissionDenied.into(), (frames, 319));
+        assert!(text.starts_with("PTP over Ethernet takes the capability CAP_NET_RAW"), "{text}");
+    }
+
+    #[test]
+    fn a_host_is_found_at_the_address_that_its_messages_came_from() {
+        for text in ["192.0.2.7:319", "[2001:db8::7]:320", "[fe80::7%5]:319"] {
+            let from: SocketAddr = text.parse().unwrap();
+            let address = match from.ip() {
+                IpAddr::V4(ip) => NetworkAddress(ip.to_ipv6_mapped().octets()),
+                IpAddr::V6(ip) => NetworkAddress(ip.octets()),
+            };
+            assert_eq!(host_of(address, (5, from.port())), from);
+        }
+    }
+
+    #[test]
+    fn frames_have_no_stamps_of_the_module() {
+        let frames = Way::Frames(FrameKind { protocol: FRAMES, device: 1 });
+        assert_eq!(mode_of(StampChoice::Module, frames), StampMode::User);
+        assert_eq!(mode_of(StampChoice::Module, Way::Master), StampMode::Kernel);
+        assert_eq!(mode_of(StampChoice::Trace, frames), StampMode::Kernel);
     }
 }

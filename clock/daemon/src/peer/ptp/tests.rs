@@ -9,7 +9,8 @@ use crate::peer::{Pace, Peer};
 use ffclock_counter::CounterId;
 use ffclock_estimator::Estimator;
 use ffclock_ptp::{
-    Announcement, ClockAccuracy, ClockClass, ClockQuality, PtpFlags, PtpObservation, ScaledVariance, TimeSource,
+    Announcement, ClockAccuracy, ClockClass, ClockQuality, Correction, PtpBody, PtpFlags, PtpMessage, PtpObservation,
+    PtpTimestamp, ScaledVariance, TimeSource,
 };
 use ffclock_sys::Stamper;
 use ffclock_units::{Counter, CounterEpoch, Direction, Stamp, StampLocation, Status, Ticks};
@@ -23,6 +24,9 @@ fn environment() -> Environment {
         leaps: LeapTable::built_in(),
     }
 }
+
+/// How long a server that steps has to insist.
+const PATIENCE: Span = Span::from_secs(60);
 
 fn context() -> Context {
     let now = ffclock_sys::mono_now();
@@ -39,7 +43,9 @@ fn context() -> Context {
 
 fn config() -> ServerConfig {
     let text = "[[server]]\nprotocol = \"ptp\"\ninterface = \"nowhere9\"\naccuracy_unclaimed = \"10 us\"\n";
-    Config::parse(text).unwrap().servers.remove(0)
+    let mut server = Config::parse(text).unwrap().servers.remove(0);
+    server.estimator.options.step_patience = PATIENCE;
+    server
 }
 
 fn ptp() -> Ptp {
@@ -64,17 +70,26 @@ fn master(last: u8) -> Master {
 
 /// A message that passed our end at this number of microseconds, of a way of 100 us; the counter shows true time.
 fn message(direction: Direction, ours_us: u64) -> PtpEvent {
+    message_of_liar(direction, ours_us, Span::ZERO)
+}
+
+/// The same of a master that is ahead of true time by `lie`.
+fn message_of_liar(direction: Direction, ours_us: u64, lie: Span) -> PtpEvent {
     let counter = Counter::from_raw(ours_us * 1000);
     let ours = Stamp { counter, width: Ticks::from_raw(200), location: StampLocation::Kernel };
     let way = if direction == Direction::Outgoing { 100 } else { -100 };
-    let theirs = Span::from_secs(1_795_219_237) + Span::from_micros(ours_us as i64 + way);
+    let theirs = Span::from_secs(1_795_219_237) + Span::from_micros(ours_us as i64 + way) + lie;
     PtpEvent::Observation(PtpObservation { direction, ours, theirs: Moment::from_origin(theirs) })
 }
 
 /// A request and the Sync after it: one exchange, or the halves of two.
 fn pair(ptp: &mut Ptp, at_us: u64) {
-    ptp.take(message(Direction::Outgoing, at_us), ffclock_sys::mono_now());
-    ptp.take(message(Direction::Incoming, at_us + 1000), ffclock_sys::mono_now());
+    pair_of_liar(ptp, at_us, Span::ZERO);
+}
+
+fn pair_of_liar(ptp: &mut Ptp, at_us: u64, lie: Span) {
+    ptp.take(message_of_liar(Direction::Outgoing, at_us, lie), ffclock_sys::mono_now());
+    ptp.take(message_of_liar(Direction::Incoming, at_us + 1000, lie), ffclock_sys::mono_now());
 }
 
 fn kinds(notes: &[Note]) -> Vec<&'static str> {
@@ -117,6 +132,71 @@ fn no_exchange_of_the_last_master_reaches_the_estimator_of_the_next() {
     assert_eq!(peer.tally.used, used, "what was used of the last one is counted on");
 }
 
+/// The second at which the clock of `peer` is ahead of the truth by this much.
+fn error(peer: &Peer, second: u64) -> Span {
+    let truth = Span::from_secs(1_795_219_237) + Span::from_secs(second as i64);
+    let counter = Counter::from_raw(second * 1_000_000_000);
+    peer.estimate().unwrap().carried_to(counter).time.since_origin() - truth
+}
+
+/// One exchange with the master `number`, which is ahead by `lie`.
+fn exchange_with(peer: &mut Peer, number: u8, (second, lie): (u64, Span), context: &mut Context) {
+    let mut turn = ptp();
+    turn.take(PtpEvent::MasterChosen(master(number)), context.now);
+    pair_of_liar(&mut turn, second * 1_000_000, lie);
+    peer.feed = Some(Box::new(turn));
+    assert!(peer.digest(0, context));
+}
+
+fn has_event(context: &Context, text: &str) -> bool {
+    context.journal.latest().iter().any(|event| event.text.starts_with(text))
+}
+
+const OTHER_SERVER: &str = "another server contradicts what the last one proved";
+
+#[test]
+fn a_master_that_contradicts_the_last_one_is_followed_only_after_it_has_insisted() {
+    let mut context = context();
+    let mut peer = peer_of_one(20, &mut context);
+    let lie = Span::from_millis(5);
+    let begun = 30;
+    for second in begun..begun + 60 {
+        exchange_with(&mut peer, 2, (second, lie), &mut context);
+        assert!(error(&peer, second).abs() < Span::from_micros(100), "{second}: {}", error(&peer, second));
+        assert_eq!(peer.basis.counterpart, Some(Counterpart::Master(master(1).port, 0)));
+    }
+    assert!(has_event(&context, &format!("{OTHER_SERVER}: it has to insist: by 4.")), "{:?}", context.journal.latest());
+    let accepted = "the server insisted on another time";
+    assert!(!has_event(&context, accepted));
+    (begun + 60..begun + 64).for_each(|second| exchange_with(&mut peer, 2, (second, lie), &mut context));
+    assert!(has_event(&context, accepted), "{:?}", context.journal.latest());
+    assert_eq!(peer.basis.counterpart, Some(Counterpart::Master(master(2).port, 0)));
+    let late = error(&peer, begun + 64) - lie;
+    assert!(late.abs() < Span::from_micros(200), "it is followed now: {late}");
+    assert_eq!(peer.estimator.summary().exchanges, 84, "and its exchanges since then are not forgotten again");
+}
+
+#[test]
+fn a_master_that_lies_for_a_while_leaves_nothing_behind() {
+    let mut context = context();
+    let mut peer = peer_of_one(20, &mut context);
+    (30..40).for_each(|second| exchange_with(&mut peer, 2, (second, Span::from_millis(-5)), &mut context));
+    (40..44).for_each(|second| exchange_with(&mut peer, 1, (second, Span::ZERO), &mut context));
+    assert!(error(&peer, 44).abs() < Span::from_micros(100), "{}", error(&peer, 44));
+    assert!(has_event(&context, OTHER_SERVER));
+    assert_eq!(peer.estimator.summary().exchanges, 34, "the first master goes on where it was");
+}
+
+#[test]
+fn a_master_that_agrees_with_the_last_one_takes_over_at_once() {
+    let mut context = context();
+    let mut peer = peer_of_one(20, &mut context);
+    exchange_with(&mut peer, 2, (30, Span::from_micros(20)), &mut context);
+    assert_eq!(peer.basis.counterpart, Some(Counterpart::Master(master(2).port, 0)));
+    assert_eq!(peer.estimator.summary().exchanges, 1);
+    assert!(!has_event(&context, OTHER_SERVER), "{:?}", context.journal.latest());
+}
+
 #[test]
 fn the_estimate_of_a_master_that_is_lost_is_held_until_the_next_gives_time() {
     let (mut context, now) = (context(), ffclock_sys::mono_now());
@@ -127,7 +207,7 @@ fn the_estimate_of_a_master_that_is_lost_is_held_until_the_next_gives_time() {
     turn.take(PtpEvent::MasterChosen(master(1)), now);
     turn.take(PtpEvent::MasterLost(master(1).port), now);
     turn.take(PtpEvent::MasterChosen(master(2)), now);
-    assert_eq!(kinds(&turn.notes)[1], "the master has fallen silent, and there is no other");
+    assert_eq!(kinds(&turn.notes)[1], "the master is gone, and there is no other");
     peer.feed = Some(Box::new(turn));
     peer.digest(0, &mut context);
     let held = peer.estimate().unwrap();
@@ -161,6 +241,41 @@ fn what_a_master_claims_later_is_not_of_the_exchanges_before() {
     let strata: Vec<u8> = server.exchanges.iter().map(|exchange| exchange.server.identity.stratum).collect();
     assert_eq!(strata, [2, 3]);
     assert!(kinds(&server.notes).contains(&"the master says something else about itself"));
+}
+
+/// What the log says about masters, the last word first.
+fn last_words(context: &Context) -> Vec<String> {
+    let kinds = ["this master is the best", "the master is gone", "the master says something else"];
+    let events = context.journal.latest().into_iter().map(|event| event.text);
+    let mut said: Vec<String> = events.filter(|text| kinds.iter().any(|kind| text.starts_with(kind))).collect();
+    said.reverse();
+    said
+}
+
+#[test]
+fn the_last_word_about_masters_that_take_turns_names_the_one_in_use() {
+    let mut context = context();
+    let mut peer = peer_of_one(1, &mut context);
+    let begin = context.now;
+    let mut turn = |second: i64, events: &[PtpEvent], context: &mut Context| {
+        context.now = begin + Span::from_secs(second);
+        context.journal.set_now(context.now);
+        let mut server = ptp();
+        events.iter().for_each(|event| server.take(*event, context.now));
+        peer.feed = Some(Box::new(server));
+        peer.digest(0, context);
+        last_words(context)
+    };
+    let name = |number: u8| format!("port {}", port_text(master(number).port));
+    for second in 1..40 {
+        let words = turn(second, &[PtpEvent::MasterChosen(master(2 + (second % 2) as u8))], &mut context);
+        assert!(words.len() == 1 && words[0].contains(&name(1)), "one line in a minute: {words:?}");
+    }
+    let words = turn(61, &[], &mut context);
+    assert!(words.len() == 2 && words[0].contains(&name(3)), "the one that is left: {words:?}");
+    let words = turn(62, &[PtpEvent::MasterChosen(master(1)), PtpEvent::MasterLost(master(1).port)], &mut context);
+    assert!(words[0].starts_with("the master is gone"), "{words:?}");
+    assert_eq!(turn(200, &[], &mut context), words, "what was overtaken before it was logged never is");
 }
 
 #[test]
@@ -223,6 +338,26 @@ fn silence_has_its_reasons() {
     server.take(PtpEvent::MasterChosen(master(1)), now);
     pair(&mut server, 1_000_000);
     assert_eq!(server.standing(), Reachability::Reachable);
+}
+
+/// A master that is heard by multicast chooses how often its Syncs come.
+#[test]
+fn a_master_whose_syncs_are_rare_is_not_silent_between_two() {
+    let mut server = ptp();
+    let (now, port) = (server.alive, master(1).port);
+    let origin = PtpTimestamp::of(Moment::from_origin(Span::from_secs(1_795_219_237))).unwrap().0;
+    let announced = PtpBody::Announce(master(1).announcement);
+    let stamp = Stamp { counter: Counter::from_raw(1), width: Ticks::from_raw(200), location: StampLocation::Kernel };
+    for (sequence, body) in [(1, announced), (2, announced), (3, PtpBody::Sync(origin))] {
+        let (flags, correction, source) = (PtpFlags::PTP_TIMESCALE, Correction::ZERO, port);
+        let message = PtpMessage { body, sdo: 0, domain: 0, flags, correction, source, sequence, log_interval: 4 };
+        server.follower.handle_message(message.encode().as_slice(), stamp, now);
+    }
+    assert_eq!(server.follower.sync_interval(), Span::from_secs(16));
+    server.watch_silence(now + Span::from_secs(100));
+    assert_eq!(server.standing(), Reachability::Untried);
+    server.watch_silence(now + Span::from_secs(128));
+    assert_eq!(server.standing(), Reachability::Unreachable);
 }
 
 #[test]

@@ -8,12 +8,13 @@ use ffclock_phc::{PhcChange, PhcLine, PhcReading};
 use ffclock_reference::{
     ForeignSample, HardwareTime, Judged, Pulse, PulseEvent, PulseTrain, SOCK_BYTES, ShmRefused, ShmWords, SockSample,
 };
-use ffclock_sys::{HardwareClock, PulseDevice, PulseSource, SharedTime, StampDiscarded, Stamper};
+use ffclock_sys::{
+    HardwareClock, PulseDevice, PulseSource, SharedTime, StampDiscarded, Stamper, private_datagram_socket,
+};
 use ffclock_units::{Bound, Leap, Moment, Mono, Period, Span, Stamp, StampLocation, Utc};
-use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
@@ -214,7 +215,7 @@ impl Reference {
                 format!("by {:+.1} ppb", by.as_ppb()),
             ),
         };
-        self.notes.push(Note { weight, kind, detail });
+        self.notes.push(Note::new(weight, kind, detail));
     }
 
     fn read_shared(&mut self, context: &mut Context) -> io::Result<Option<Finding>> {
@@ -322,9 +323,7 @@ impl SampleSocket {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let socket = UnixDatagram::bind(path)?;
-        let made = SampleSocket { socket, path: path.to_owned() };
-        std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        let made = SampleSocket { socket: private_datagram_socket(path)?, path: path.to_owned() };
         made.socket.set_nonblocking(true)?;
         Ok(made)
     }

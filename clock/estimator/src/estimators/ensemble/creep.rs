@@ -12,6 +12,7 @@ use crate::tuning::bank::FLOOR_WALK;
 use crate::tuning::ensemble::{
     CREPT, FIRST_WINDOW, LEAST_SYSTEMATIC, NO_LONGER_SUSPECT, STEADY_PART, WINDOWS, WITHIN_REACH,
 };
+use crate::{Event, Events};
 use ffclock_units::{Counter, Estimate, Moment, Period, Status, Tai};
 
 /// The servers' own clocks, now and at times that lie further and further back.
@@ -45,8 +46,10 @@ struct OwnClock {
     estimate: Estimate,
     /// The variance of the server's time by what is assumed of its path and its claim, us^2.
     systematic: f64,
-    /// The number of the first comparison since which nothing happened to its path or its filter.
+    /// The number of the first comparison since which nothing happened to its server or its filter.
     steady_since: u64,
+    /// What changes of its path and rate have added to the variance of its movement, us^2.
+    unsettled: f64,
 }
 
 /// The servers' own clocks beside the common one, at one reading of the counter.
@@ -64,6 +67,8 @@ struct ClockComparison {
 pub struct OwnPlace {
     pub ahead: f64,
     pub variance: f64,
+    /// What changes of its path and rate up to then have added to the variance of its movement, us^2.
+    unsettled: f64,
 }
 
 /// How far a server's clock moved against the common one, us, and the variance of this, us^2.
@@ -117,6 +122,9 @@ pub struct ClockFinding {
     pub is_back: [bool; MOST_SERVERS],
 }
 
+/// Upsets in which a server's own clock goes on with its time. One that creeps away jumps in rate.
+const GOES_ON: [Event; 3] = [Event::FloorShiftUp, Event::FloorShiftDown, Event::RateJumped];
+
 impl OwnClocks {
     pub const NEW: OwnClocks = OwnClocks {
         clocks: [None; MOST_SERVERS],
@@ -144,14 +152,19 @@ impl OwnClocks {
         }
     }
 
-    /// Takes over a server's own clock after an exchange. `is_upset` says that something happened to its path or its
-    /// filter, so that its time now cannot be compared with that before. Its beginnings do not count either.
-    pub fn note(&mut self, server: usize, estimate: &Estimate, (systematic, is_upset): (f64, bool)) {
+    /// Takes over a server's own clock after an exchange, and what happened there. After an upset of the server or of
+    /// its filter its time cannot be compared with that before. Its beginnings do not count either. Where its path or
+    /// the rate changed, its time went on, known as well as the clock is.
+    pub fn note(&mut self, server: usize, estimate: &Estimate, (systematic, events): (f64, Events)) {
         self.exchanges = self.exchanges.saturating_add(1);
         let Some(clock) = self.clocks.get_mut(server) else { return };
-        let known = clock.filter(|_| !is_upset && estimate.status == Status::Synchronised);
+        let is_breach = GOES_ON.into_iter().fold(events, Events::without).is_upset();
+        let known = clock.filter(|_| !is_breach && estimate.status == Status::Synchronised);
+        let noise = estimate.noise.as_seconds() / MICRO;
+        let changes = GOES_ON.into_iter().filter(|change| events.contains(*change)).count();
+        let unsettled = clock.map_or(0.0, |clock| clock.unsettled) + changes as f64 * noise * noise;
         let steady_since = known.map_or(self.comparisons.saturating_add(1), |clock| clock.steady_since);
-        *clock = Some(OwnClock { estimate: *estimate, systematic, steady_since });
+        *clock = Some(OwnClock { estimate: *estimate, systematic, steady_since, unsettled });
     }
 
     /// Compares the clocks, once all had the time to answer since the last time.
@@ -176,7 +189,11 @@ impl OwnClocks {
         let place = |clock: &Option<OwnClock>| {
             let here = clock.as_ref()?.estimate.carried_to(common.counter);
             let noise = here.noise.as_seconds() / MICRO;
-            Some(OwnPlace { ahead: (here.time - common.time).as_seconds() / MICRO, variance: noise * noise })
+            Some(OwnPlace {
+                ahead: (here.time - common.time).as_seconds() / MICRO,
+                variance: noise * noise,
+                unsettled: clock.as_ref()?.unsettled,
+            })
         };
         ClockComparison {
             number: self.comparisons,
@@ -249,7 +266,8 @@ impl OwnClocks {
         let (before, after) = then.places[server].zip(now.places[server])?;
         let age = (clock.estimate.period * (now.counter - then.counter)).as_seconds().max(0.0);
         let steady = STEADY_PART * STEADY_PART * clock.systematic;
-        let variance = before.variance + after.variance + steady + FLOOR_WALK * age + LEAST_SYSTEMATIC;
+        let unsettled = (after.unsettled - before.unsettled).max(0.0);
+        let variance = before.variance + after.variance + unsettled + steady + FLOOR_WALK * age + LEAST_SYSTEMATIC;
         Some(Movement { server, by: after.ahead - before.ahead, variance })
     }
 }

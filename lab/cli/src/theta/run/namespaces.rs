@@ -5,9 +5,35 @@ use crate::Failure;
 use crate::lab::link::inside;
 use crate::lab::worker::{namespaces_permitted, run as call, wait_for_own_network};
 use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
 
 /// The network between the hosts: 10.78.0.0/16.
 const PREFIX: &str = "10.78";
+
+/// The rate of a link in Mbit/s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LinkRate(f64);
+
+/// What a link may send at once after a pause. Much less, and a timer that is late costs capacity.
+const BURST_BYTES: &str = "8k";
+/// A packet that would wait longer is dropped.
+const LONGEST_WAIT: &str = "50ms";
+
+impl LinkRate {
+    pub(super) fn mbits(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for LinkRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rate: Option<f64> = text.parse().ok();
+        let rate = rate.filter(|rate| (0.1..=10_000.0).contains(rate));
+        rate.map(LinkRate).ok_or_else(|| format!("`{text}` is no rate: say Mbit/s between 0.1 and 10000, such as 100"))
+    }
+}
 
 /// Namespaces in use.
 pub(super) struct Namespaces {
@@ -16,8 +42,8 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// `hosts` hosts on one bridge.
-    pub(super) fn new(hosts: u32) -> Result<Self, Failure> {
+    /// `hosts` hosts on one bridge, with links of this rate, or as fast as the machine is.
+    pub(super) fn new(hosts: u32, rate: Option<LinkRate>) -> Result<Self, Failure> {
         namespaces_permitted()
             .map_err(|failure| Failure::from(format!("no network namespaces (root is needed): {failure}")))?;
         let mut namespaces = Namespaces { holders: Vec::new() };
@@ -30,7 +56,13 @@ impl Namespaces {
         let hub = namespaces.pid(hosts);
         inside(&hub, &["ip", "link", "add", "name", "hub", "type", "bridge"])?;
         inside(&hub, &["ip", "link", "set", "hub", "up"])?;
-        (0..hosts).try_for_each(|host| namespaces.join(host, &hub))?;
+        for host in 0..hosts {
+            namespaces.join(host, &hub)?;
+            if let Some(rate) = rate {
+                limit(&namespaces.pid(host), "eth0", rate)?;
+                limit(&hub, &format!("port{host}"), rate)?;
+            }
+        }
         Ok(namespaces)
     }
 
@@ -72,8 +104,29 @@ impl Drop for Namespaces {
     }
 }
 
+/// Gives what a device sends a rate.
+fn limit(pid: &str, device: &str, rate: LinkRate) -> Result<(), Failure> {
+    let rate = format!("{:.0}bit", rate.mbits() * 1e6);
+    let bucket = ["tbf", "rate", &rate, "burst", BURST_BYTES, "latency", LONGEST_WAIT];
+    inside(pid, &[&["tc", "qdisc", "add", "dev", device, "root"][..], &bucket].concat())
+        .map_err(|failure| Failure::from(format!("--link-rate: {failure} (it needs tc and the kernel's sch_tbf)")))
+}
+
 fn hold() -> Result<Child, Failure> {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "infinity"]).stdin(Stdio::null());
     command.spawn().map_err(|error| Failure::from(format!("setpriv: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_in_megabits() {
+        assert_eq!("100".parse(), Ok(LinkRate(100.0)));
+        for text in ["", "0", "-1", "NaN", "inf", "1e9", "100mbit"] {
+            assert!(text.parse::<LinkRate>().is_err(), "{text}");
+        }
+    }
 }

@@ -1,0 +1,115 @@
+//! Masters that the best-master choice must not take, whatever their priority.
+
+use crate::script::*;
+use ffclock_ptp::*;
+use ffclock_units::{Moment, Span};
+
+fn followed(script: &Script) -> Option<PortIdentity> {
+    script.follower.master().map(|master| master.port)
+}
+
+/// A Sync of one step that says this time of the scale of the master.
+fn sync(script: &mut Script, says: Span) -> Vec<PtpEvent> {
+    let origin = PtpTimestamp::of(Moment::from_origin(says)).expect("a date").0;
+    let sequence = script.next_sequence();
+    script.deliver(&message(script.master, sequence, PtpBody::Sync(origin)))
+}
+
+/// IEEE 1588-2019, 7.6.2.5: 255 is the class of clocks that are never masters; and what is configured.
+#[test]
+fn a_class_above_the_limit_is_not_followed() {
+    let of_class = |class: u8| {
+        let mut announced = Announcement { priority_1: 1, ..announcement(port(5)) };
+        announced.quality.class = ClockClass(class);
+        announced
+    };
+    let mut script = Script::acquainted(config());
+    for _ in 0..3 {
+        assert_eq!(script.announce_by(port(5), of_class(255)), rejected(PtpRejection::ClockClass));
+    }
+    script.announce_by(port(5), of_class(254));
+    script.announce_by(port(5), of_class(254));
+    assert_eq!(followed(&script), Some(port(5)), "254 is the least that is worth anything");
+    let mut script = Script::acquainted(FollowerConfig { clock_class_max: ClockClass(7), ..config() });
+    assert_eq!(script.announce_by(port(5), of_class(248)), rejected(PtpRejection::ClockClass));
+    assert_eq!(followed(&script), Some(script.master));
+}
+
+/// The Syncs of a master that has just said that it may not be followed are not used until its silence is noticed.
+#[test]
+fn a_master_that_becomes_unacceptable_is_left_at_once() {
+    let only = Some(port(1).clock);
+    let config = FollowerConfig { clock_class_max: ClockClass(7), steps_removed_max: 2, grandmaster: only, ..config() };
+    let right = announcement(port(1));
+    let degraded = ClockQuality { class: ClockClass::DEGRADED, ..right.quality };
+    for (changed, reason) in [
+        (Announcement { quality: degraded, ..right }, PtpRejection::ClockClass),
+        (Announcement { steps_removed: 3, ..right }, PtpRejection::StepsRemoved),
+        (Announcement { grandmaster: port(9).clock, ..right }, PtpRejection::NotAccepted),
+    ] {
+        let mut script = Script::acquainted(config);
+        script.announced = changed;
+        let events = script.announce();
+        assert_eq!(events, [PtpEvent::MasterLost(script.master), PtpEvent::Rejected(reason)]);
+        let says = tai(script.now - WAY).since_origin();
+        assert_eq!(sync(&mut script, says), rejected(PtpRejection::NotMaster));
+        script.announced = right;
+        script.announce();
+        script.announce();
+        assert_eq!(followed(&script), Some(script.master), "it is accepted again");
+    }
+}
+
+/// A grandmaster that was never set begins in 1970, and is the best by its priority.
+#[test]
+fn a_master_that_was_never_set_is_passed_over() {
+    let earliest = Moment::from_origin(Span::from_secs(BEGIN - 86_400));
+    let mut script = Script::acquainted(FollowerConfig { earliest, ..config() });
+    let unset = Announcement { priority_1: 1, ..announcement(port(5)) };
+    let both_announce = |script: &mut Script| {
+        script.announce();
+        script.announce_by(port(5), unset)
+    };
+    both_announce(&mut script);
+    both_announce(&mut script);
+    assert_eq!(followed(&script), Some(port(5)));
+    (script.master, script.announced) = (port(5), unset);
+    let events = sync(&mut script, Span::from_secs(1000));
+    assert!(matches!(events[..], [PtpEvent::MasterChosen(_), PtpEvent::Rejected(PtpRejection::ImplausibleTime)]));
+    (script.master, script.announced) = (port(1), announcement(port(1)));
+    for _ in 0..29 {
+        script.pass(Span::from_secs(2));
+        both_announce(&mut script);
+        assert_eq!(followed(&script), Some(port(1)), "for a minute");
+        assert_eq!(observations(&script.two_step()).len(), 1);
+    }
+    script.pass(Span::from_secs(2));
+    both_announce(&mut script);
+    assert_eq!(followed(&script), Some(port(5)), "it is tried again");
+}
+
+/// No time is taken that is further from the present than a century.
+#[test]
+fn times_outside_an_era_are_named() {
+    let earliest = Moment::from_origin(Span::from_secs(BEGIN));
+    let era = ERA.as_nanos() as i64 / 1_000_000_000;
+    for (seconds, is_taken) in [(-1, false), (0, true), (era - 1, true), (era, false), ((1 << 48) - 1 - BEGIN, false)] {
+        let mut script = Script::acquainted(FollowerConfig { earliest, ..config() });
+        let events = sync(&mut script, Span::from_secs(BEGIN + seconds));
+        assert_eq!(observations(&events).len(), usize::from(is_taken), "{seconds}: {events:?}");
+        assert_eq!(followed(&script).is_some(), is_taken);
+        assert_eq!(events.contains(&PtpEvent::Rejected(PtpRejection::ImplausibleTime)), !is_taken);
+    }
+}
+
+/// IEEE 1588-2019, 13.3.2.14: how often the Syncs come, as they say themselves.
+#[test]
+fn the_sync_interval_is_what_the_syncs_say() {
+    let mut script = Script::acquainted(config());
+    assert_eq!(script.follower.sync_interval(), Span::from_secs(1));
+    for (log_interval, seconds) in [(4, 16), (127, 16), (100, 64)] {
+        let (sync, _) = script.sync_pair();
+        script.deliver(&PtpMessage { log_interval, ..sync });
+        assert_eq!(script.follower.sync_interval(), Span::from_secs(seconds));
+    }
+}

@@ -1,0 +1,125 @@
+//! The path of a run in the file that the router (`router.c`) maps: how long a frame waits that comes at a time, in
+//! each direction. The delays are those of the simulator's path, drawn slot by slot, so that all contestants meet the
+//! same.
+
+use super::interposer;
+use super::monitor::truth_ns;
+use super::plan::LivePlan;
+use crate::failure::Failure;
+use ffclock_sim::{Path as SimulatedPath, Scenario};
+use ffclock_units::{Direction, Span};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"FFLIVEP1");
+/// Within it all frames of one direction wait equally long.
+const SLOT_NS: i64 = 50_000_000;
+/// In place of a delay.
+const LOST: u32 = u32::MAX;
+const SOURCE: &str = include_str!("router.c");
+
+/// Which part of a run's time a file is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathTime {
+    /// The whole run.
+    pub(super) length: Span,
+    /// What earlier sessions have watched.
+    pub(super) begin: Span,
+}
+
+/// The delays of a plan [ns], to the server and from it; none where its links are direct.
+fn delays(plan: &LivePlan, time: PathTime, seed: u64) -> Result<Option<Vec<[u32; 2]>>, Failure> {
+    let Some(text) = plan.scenario(time.length) else { return Ok(None) };
+    let scenario = Scenario::parse(plan.name, &text).map_err(|error| error.to_string())?;
+    let mut path = SimulatedPath::new(&scenario.path, (seed, "live"));
+    let slots = (time.length.as_nanos() / i128::from(SLOT_NS)).max(0) + 1;
+    let mut delay = |direction: Direction, at: Span| {
+        let [arrival, _] = path.travel(direction, at);
+        arrival.and_then(|arrival| u32::try_from((arrival - at).as_nanos()).ok()).unwrap_or(LOST)
+    };
+    let at = |slot: i128| Span::from_nanos(slot * i128::from(SLOT_NS));
+    // Those of earlier sessions are drawn too: a resumed run has the path that it would have had.
+    let drawn = (0..slots).map(|slot| [Direction::Outgoing, Direction::Incoming].map(|way| delay(way, at(slot))));
+    let first = usize::try_from(time.begin.as_nanos() / i128::from(SLOT_NS)).unwrap_or_default();
+    Ok(Some(drawn.skip(first).collect()))
+}
+
+/// Writes the delays from now on and compiles the router; gives its command. None where the links are direct.
+pub(super) fn prepare(directory: &Path, plan: &LivePlan, time: PathTime, seed: u64) -> Result<Option<Route>, Failure> {
+    let Some(delays) = delays(plan, time, seed)? else { return Ok(None) };
+    let program = interposer::compile(directory, ("router", SOURCE), &[])?;
+    Ok(Some(Route { program, delays, file: directory.join("path") }))
+}
+
+/// What the router needs.
+pub(super) struct Route {
+    program: PathBuf,
+    file: PathBuf,
+    delays: Vec<[u32; 2]>,
+}
+
+impl Route {
+    /// The router's command for this many links. It must not be woken late, so that it goes before all others.
+    pub(super) fn command(&self, links: usize) -> Vec<String> {
+        let [program, file] = [&self.program, &self.file].map(|path| path.display().to_string());
+        ["chrt", "--fifo", "10"].map(str::to_owned).into_iter().chain([program, file, links.to_string()]).collect()
+    }
+
+    /// Lets the path begin now.
+    pub(super) fn begin(&self) -> Result<(), Failure> {
+        let slots = i64::try_from(self.delays.len()).unwrap_or(i64::MAX);
+        let mut bytes = MAGIC.to_ne_bytes().to_vec();
+        bytes.extend([truth_ns()?, SLOT_NS, slots].iter().flat_map(|number| number.to_ne_bytes()));
+        bytes.extend(self.delays.iter().flatten().flat_map(|delay| delay.to_ne_bytes()));
+        fs::write(&self.file, bytes).map_err(|error| format!("{}: {error}", self.file.display()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(plan: &str, begin_s: i64) -> Vec<[u32; 2]> {
+        let time = PathTime { length: Span::from_secs(1000), begin: Span::from_secs(begin_s) };
+        delays(&LivePlan::named(plan).unwrap(), time, 1).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_way_to_the_server_alone_becomes_longer_at_half_time() {
+        let drawn = drawn("shift-16", 0);
+        let floor = |slots: &[[u32; 2]], way: usize| slots.iter().map(|slot| slot[way]).min().unwrap();
+        let (first, second) = drawn.split_at(10_000);
+        // Smallest delays of ten thousand that chance gave, with a mean queue of 4 us.
+        assert!(floor(second, 0).abs_diff(floor(first, 0) + 900_000) < 100);
+        assert!(floor(second, 1).abs_diff(floor(first, 1)) < 100);
+    }
+
+    #[test]
+    fn congestion_comes_with_pauses_and_a_resumed_run_goes_on_in_it() {
+        let all = drawn("congested-16", 0);
+        let longest =
+            |seconds: core::ops::Range<usize>| all[seconds.start * 20..seconds.end * 20].iter().flatten().max();
+        assert!(longest(0..420) > Some(&2_000_000) && longest(421..429) < Some(&250_000));
+        assert_eq!(drawn("congested-16", 600), all[12_000..]);
+    }
+
+    #[test]
+    fn the_phases_of_ptp_are_quiet_congested_and_one_way_longer() {
+        let drawn = drawn("ptp-1", 0);
+        let floor = |slots: &[[u32; 2]], way: usize| slots.iter().map(|slot| slot[way]).min().unwrap();
+        let (congested, change) = (9_000..13_000, 17_000);
+        let share = |slots: &[[u32; 2]]| {
+            slots.iter().flatten().filter(|delay| **delay > 500_000).count() as f64 / (2 * slots.len()) as f64
+        };
+        assert!(share(&drawn[..congested.start]) < 0.01 && share(&drawn[congested.clone()]) > 0.02);
+        assert!(share(&drawn[congested.end..change]) < 0.01);
+        assert!(floor(&drawn[change + 1..], 0).abs_diff(floor(&drawn[..change], 0) + 900_000) < 1_000);
+        assert!(floor(&drawn[change + 1..], 1).abs_diff(floor(&drawn[..change], 1)) < 1_000);
+    }
+
+    #[test]
+    fn a_direct_link_needs_no_router() {
+        let time = PathTime { length: Span::from_secs(10), begin: Span::ZERO };
+        assert!(delays(&LivePlan::named("quiet-16").unwrap(), time, 1).unwrap().is_none());
+    }
+}

@@ -1,0 +1,194 @@
+"""Verdicts on recordings of counters: figures 12 to 18 and table I of the papers, each with what makes it fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from .counters_figures import allan, interface_alone, is_against_reference, time_errors
+from .counters_paper import CLOCK_IQR_S, CLOCK_MEDIAN_BAND_S, LATENCIES, STABILITY_LARGE_PPM, STABILITY_PPM, STRESSED_MEDIANS_S
+from .counters_recording import Recording
+from .evidence.verdict import FACTOR, WITHIN, Status, Verdict, outcome
+from .scales import number_text, time_text
+
+_KERNEL: Final = {"module:tsc": "TSC", "module:hpet": "HPET", "module:acpi_pm": "ACPI fast", "module:acpi_pm_safe": "ACPI safe"}
+"""The counters of figure 14, by their names here."""
+_RATIO_OF_CALLS: Final = LATENCIES["getcounter() (Linux)"].median / LATENCIES["rdtsc (user space)"].median
+_LAPTOP_IQR_S: Final = 8e-6
+"""The interquartile range that no machine of figure 18 exceeds."""
+_ALIKE: Final = 1.2
+"""Clocks of the same stamps whose spreads are within this factor are alike."""
+_LARGE_S: Final = 100.0
+"""What counts as a large scale in a run of minutes."""
+_FREQUENCIES: Final = {"hpet": 14.3e6, "acpi_pm": 3.57e6}
+
+
+class _Found:
+    """Collects verdicts that come from the same place."""
+
+    def __init__(self, status: Status, command: str) -> None:
+        self.all: list[Verdict] = []
+        self._status: Status = status
+        self._command = command
+
+    def value(self, figure: str, what: str, texts: tuple[str, str], ratio: float) -> None:
+        """A value of the paper and ours."""
+        self.all.append(Verdict(figure, self._status, what, *texts, ratio, WITHIN, outcome(ratio, None), self._command))
+
+    def cost(self, figure: str, what: str, texts: tuple[str, str], ratio: float) -> None:
+        """A value that may be less than the paper's: then the paper's claim holds, and its value does not."""
+        test = f"{WITHIN}; shape: not more than that"
+        self.all.append(Verdict(figure, self._status, what, *texts, ratio, test, outcome(ratio, 0.0 < ratio <= FACTOR), self._command))
+
+    def shape(self, figure: str, what: str, texts: tuple[str, str], shape: tuple[bool, str]) -> None:
+        """A shape: whether it holds, and what it asks for."""
+        holds, asked = shape
+        self.all.append(Verdict(figure, self._status, what, *texts, None, f"shape: {asked}", outcome(None, holds), self._command))
+
+
+def judge(recordings: Iterable[Recording], inventory: Mapping[str, Any] | None, status: Status, command: str) -> list[Verdict]:
+    """The verdicts on what was measured; nothing on what was not."""
+    found = _Found(status, command)
+    judges = {"stability": _stability, "latency": _latency, "clock": _clock}
+    for recording in recordings:
+        if recording.instrument in judges:
+            judges[recording.instrument](found, recording)
+    if inventory is not None:
+        _table(found, inventory)
+    return found.all
+
+
+def _stability(found: _Found, recording: Recording) -> None:
+    # A counter against its own base shows how it is read, and no stability.
+    if not is_against_reference(recording):
+        return
+    for name, (t, x) in time_errors(recording).items():
+        taus, deviations, _ = allan(t, x)
+        for least, limit_ppm in ((10.0, STABILITY_PPM), (_LARGE_S, STABILITY_LARGE_PPM)):
+            worst = max((float(one) for tau, one in zip(taus, deviations, strict=True) if tau >= least), default=None)
+            if worst is not None:
+                texts = (f"below {limit_ppm:g} ppm", f"{worst * 1e6:.2g} ppm")
+                what = f"{name}: Allan deviation from {least:g} s on, largest"
+                found.shape("12", what, texts, (worst * 1e6 < limit_ppm, f"below {limit_ppm:g} ppm"))
+    _rates(found, recording)
+
+
+def _rates(found: _Found, recording: Recording) -> None:
+    """Figure 13: how far the mean rate of a stressed phase lies from that of the quiet ones."""
+    for name, (t, x) in time_errors(recording).items():
+        rates: dict[bool, list[float]] = {}
+        for phase in recording.phases:
+            inside = (t >= phase.begin_s) & (t < phase.end_s)
+            if int(inside.sum()) >= 3:
+                rates.setdefault(phase.is_quiet, []).append(float((x[inside][-1] - x[inside][0]) / (t[inside][-1] - t[inside][0])))
+        if len(rates) == 2:
+            quiet = sum(rates[True]) / len(rates[True])
+            most = max(abs(rate - quiet) for rate in rates[False]) * 1e6
+            found.shape("13", f"{name}: rate under stress minus quiet", ("below 1 ppm", f"{most:.2g} ppm"), (most < 1.0, "below 1 ppm"))
+
+
+def _quiet(recording: Recording, arrangements: Sequence[str]) -> list[dict[str, Any]]:
+    quiet = {phase.number for phase in recording.phases if phase.is_quiet}
+    first = min(quiet, default=0)
+    return [row for row in recording.of("figures") if row["arrangement"] in arrangements and row["phase"] == first]
+
+
+def _latency(found: _Found, recording: Recording) -> None:
+    kernel = _quiet(recording, ["kernel"])
+    whole = {_KERNEL[row["counter"]]: row["ticks"]["median"] for row in kernel if _is_whole(row)}
+    for name, median in whole.items():
+        paper = LATENCIES[f"{name} (FreeBSD kernel interface)"].median
+        found.value("14", f"{name}: median latency in the kernel, cycles", (f"{paper:g}", f"{median:.0f}"), median / paper)
+    if len(whole) == len(_KERNEL):
+        order = [whole[name] for name in _KERNEL.values()]
+        found.shape(
+            "14", "order of the counters", ("TSC, HPET, ACPI fast, ACPI safe", _listed(order)), (order == sorted(order), "that order")
+        )
+    paper = LATENCIES["interface alone (Linux)"].median
+    for place, cost in interface_alone(kernel):
+        name = kernel[place - 1]["counter"]
+        found.value("15", f"{name}: interface minus register, cycles", (f"{paper:g}", f"{cost:.0f}"), cost / paper)
+    _calls(found, recording)
+    _hot(found, recording)
+
+
+def _is_whole(row: Mapping[str, Any]) -> bool:
+    return row["counter"] in _KERNEL and row["access"] == "kernel interface"
+
+
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.0f}" for value in values)
+
+
+def _calls(found: _Found, recording: Recording) -> None:
+    """Figure 16: an instruction and a system call, each as a single reading."""
+    medians = {row["access"]: float(row["ticks"]["median"]) for row in _quiet(recording, ["single"])}
+    instruction = next((medians[name] for name in ("lfence;rdtsc", "rdtsc", "isb;mrs") if name in medians), None)
+    call = medians.get("ioctl", medians.get("system call"))
+    if not instruction or not call:
+        return
+    texts = (f"{_RATIO_OF_CALLS:.3g}", f"{call / instruction:.3g}: {call:.0f} and {instruction:.0f} cycles")
+    found.value("16", "a system call over an instruction, median latency", texts, call / instruction / _RATIO_OF_CALLS)
+    paper = LATENCIES["getcounter() (Linux)"].median
+    found.cost("16", "a system call, cycles", (f"{paper:g}", f"{call:.0f}"), call / paper)
+
+
+def _hot(found: _Found, recording: Recording) -> None:
+    """Figure 14, of the ways that this host has: under load on the processor the medians do not rise (the paper: they drop)."""
+    names = {phase.number: phase.name for phase in recording.phases}
+    rows = [row for row in recording.of("figures") if row["arrangement"] == "first"]
+    ratios = []
+    for row in rows:
+        if names.get(row["phase"]) == "cpu":
+            same = [one for one in rows if (one["counter"], one["access"]) == (row["counter"], row["access"])]
+            before = next((one["ticks"]["median"] for one in same if names.get(one["phase"]) == "quiet"), 0.0)
+            ratios += [row["ticks"]["median"] / before] if before else []
+    if ratios:
+        drops = sum(ratio <= 1.0 for ratio in ratios)
+        texts = ("all drop (hot caches)", f"{drops} of {len(ratios)} drop")
+        found.shape("14", "latencies of first readings under load on the processors", texts, (drops == len(ratios), "every median drops"))
+
+
+def _clock(found: _Found, recording: Recording) -> None:
+    names = {phase.number: phase.name for phase in recording.phases}
+    rows = [row for row in recording.of("clock") if row.get("estimator", "classic") == "classic" and row["count"] > 0]
+    for stamps in sorted({row["stamps"] for row in rows}):
+        mine = [row for row in rows if row["stamps"] == stamps]
+        quiet = [row for row in mine if names.get(row["phase"], "quiet") == "quiet"]
+        if quiet:
+            _by_counter(found, stamps, quiet)
+        for load, apart in STRESSED_MEDIANS_S.items():
+            medians = [row["median_s"] for row in mine if names.get(row["phase"]) == load]
+            if len(medians) > 1:
+                width = max(medians) - min(medians)
+                texts = (f"at most {time_text(apart)}", time_text(width))
+                found.shape("17", f"{stamps}: medians of the counters apart under load ({load})", texts, (width <= apart, texts[0]))
+
+
+def _by_counter(found: _Found, stamps: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    phase = rows[-1]["phase"]
+    rows = [row for row in rows if row["phase"] == phase]
+    spreads, medians = [float(row["iqr_s"]) for row in rows], [float(row["median_s"]) for row in rows]
+    worst = max(spreads)
+    found.cost("17", f"{stamps}: largest IQR of the clocks", (time_text(CLOCK_IQR_S), time_text(worst)), worst / CLOCK_IQR_S)
+    if len(rows) > 1:
+        ratio = worst / min(spreads)
+        texts = ("all about 7 µs", f"{number_text(ratio)} times")
+        found.shape("17", f"{stamps}: largest IQR over the smallest, by counter", texts, (ratio <= _ALIKE, f"at most {_ALIKE:g}"))
+        width = max(medians) - min(medians)
+        texts = (f"within {time_text(CLOCK_MEDIAN_BAND_S)}", time_text(width))
+        found.shape("17", f"{stamps}: medians of the counters apart", texts, (width <= CLOCK_MEDIAN_BAND_S, texts[0]))
+    texts = (f"below {time_text(_LAPTOP_IQR_S)} on each of three machines", time_text(worst))
+    found.shape("18", f"{stamps}: largest IQR on this machine, one for the paper's three", texts, (worst < _LAPTOP_IQR_S, "below 8 µs"))
+
+
+def _table(found: _Found, inventory: Mapping[str, Any]) -> None:
+    counters = {item["name"].removeprefix("module:"): item for item in inventory["counters"]}
+    tsc = counters.get("tsc")
+    if tsc is not None:
+        found.shape("table I", "TSC: bits", ("64", str(tsc["width"])), (tsc["width"] == 64, "64"))
+    for name, hertz in _FREQUENCIES.items():
+        item = counters.get(name)
+        if item is not None and item["hertz"]:
+            texts = (f"{hertz / 1e6:g} MHz", f"{item['hertz'] / 1e6:.4g} MHz")
+            found.value("table I", f"{name}: frequency", texts, item["hertz"] / hertz)

@@ -1,0 +1,70 @@
+"""The page: the verdicts, and each run with its picture and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+from ..evidence.verdict import FACTOR
+from ..page import document, picture, table
+from ..scales import time_text
+from .runs import Live, incomplete
+from .verdicts import Claim
+
+NOT_HERE = (
+    ("Figure 8", "lists of servers that change, and polls that ntpd chooses", "no plan has them; simulated: make figures"),
+    ("Figure 9", "servers at other distances, polls of 256 and 1024 s", "a run of half an hour has too few polls; simulated: make figures"),
+    ("Figure 10", "weeks at a poll of 256 s", "a run of half an hour has seven polls; simulated: make figures"),
+)
+"""What no short run can show, and why."""
+
+
+_INTRODUCTION: Final = f"""Live: running daemons with clocks of their own (docs/live.md), each as shipped, a request or a Sync each
+second where the paper has 16 s. Simulated: the worlds of <code>make figures</code>, seed 1. A live value within a factor of {FACTOR:g}
+of the paper's is as in the paper; where only the claim holds, it is the shape only."""
+
+
+def page(runs: Sequence[Live], claims: Sequence[Claim], about: Mapping[str, Any]) -> str:
+    """One page that holds everything."""
+    faults = incomplete(runs)
+    body = [
+        f"<p>{escape(conditions(about))} {_INTRODUCTION}</p>",
+        table("Verdicts", ("figure", "what", "paper", "simulated", "live", "verdict"), [claim.row() for claim in claims]),
+        table("Not live", ("figure", "what", "why"), NOT_HERE),
+        table("What was left out or ended", ("",), [(fault,) for fault in faults]),
+        *(_run(run) for run in runs),
+    ]
+    return document("The case for feed-forward clocks, live", body, "Made by <code>make figures-live</code>. Errors are clock minus truth.")
+
+
+def conditions(about: Mapping[str, Any]) -> str:
+    """On which machine, in a sentence."""
+    return (
+        f"{about['seconds']} s for each of the runs, on {about['processors']} processors that had a load of {about['load']:.1f} "
+        "before the first."
+    )
+
+
+def _run(run: Live) -> str:
+    heads = ("daemon", "IQR", "over the best of the others", "median", "1 %", "99 %", "largest", "outside its bound")
+    rows = [_row(one) for one in run.summary.get("contestants", ())]
+    events = "<br>".join(escape(event) for event in run.summary.get("events", ()))
+    from .drawing import drawing  # noqa: PLC0415
+
+    return (
+        f"<figure><h2>{escape(run.setting.name)}</h2>{picture(drawing(run), f'Errors of the daemons, {run.setting.name}')}"
+        f"<figcaption><p><code>{escape(run.command)}</code></p>{table('', heads, rows)}<p>{events}</p></figcaption></figure>"
+    )
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    ratio = one["iqr_over_best"]
+    outside = one["outside"]
+    return (
+        one["name"],
+        time_text(one["iqr_s"]),
+        "-" if ratio is None else f"{ratio:.2f}",
+        *(time_text(one[name]) for name in ("median_s", "p1_s", "p99_s", "largest_s")),
+        "-" if outside is None else str(outside),
+    )

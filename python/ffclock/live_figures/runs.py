@@ -1,0 +1,131 @@
+"""The short runs behind the figures: which plans, which daemons, and what their clocks showed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..program import Program, ProgramError
+from ..tables import Floats
+
+CONTESTANTS: Final = (
+    "ffclockd-learned",
+    "ffclockd-classic",
+    "ffclockd-ptp",
+    "chronyd-default",
+    "ntpd-default",
+    "ntpd-tuned",
+    "ptp4l-default",
+    "ptpd-default",
+)
+"""Each daemon as shipped, as in the paper. ptpd is the paper's other clock; ffclockd-classic is its own algorithm. As shipped, ntpd works
+off its first error for longer than a short run; the tuned one steps."""
+
+POLL_S: Final = 1
+"""A request each second: the clocks of the paper needed an hour and a half at 16 s."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One run: what ``ffclock-lab live run`` is called with."""
+
+    name: str
+    plan: str
+    load: str = ""
+
+    def arguments(self, seconds: int, contestants: Sequence[str] = CONTESTANTS) -> list[str]:
+        """Its words, but for the directory."""
+        load = ["--load", self.load] if self.load else []
+        # What happens comes at half of the run: until then the clocks settle, and are measured undisturbed.
+        settle = str(seconds // 4)
+        only = ",".join(contestants)
+        return ["live", "run", self.plan, "--poll", str(POLL_S), "--for", f"{seconds} s", "--settle", f"{settle} s", "--only", only, *load]
+
+
+SETTINGS: Final = (
+    Setting("quiet", "quiet-16"),
+    Setting("noise", "quiet-16", "cpu"),
+    Setting("congestion", "congested-16"),
+    Setting("congestion-host", "congested-16", "cpu,disk"),
+    Setting("cut", "cut-16"),
+    Setting("capture", "capture-16"),
+)
+"""The plan stress-16 is the noise of figure 3 with the disk as well; figure 3 has a noisy host only."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a run left."""
+
+    setting: Setting
+    seconds: float
+    settle_s: float
+    series: Mapping[str, tuple[Floats, Floats]]
+    """Times [s] and errors [s] of each daemon."""
+    summary: Mapping[str, Any]
+
+    def errors(self, name: str, begin: float = 0.25, end: float = 1.0) -> Floats:
+        """The errors between two shares of the run [s]; empty where the daemon did not run."""
+        if name not in self.series:
+            return np.empty(0)
+        t_s, error_s = self.series[name]
+        return error_s[(t_s >= begin * self.seconds) & (t_s < end * self.seconds)]
+
+    @property
+    def command(self) -> str:
+        """What was run."""
+        return "ffclock-lab " + " ".join(self.setting.arguments(round(self.seconds), list(self.series)))
+
+
+def read_samples(lines: Iterable[str]) -> dict[str, tuple[Floats, Floats]]:
+    """The samples of a run (docs/live.md); :class:`ProgramError` if they are something else."""
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    try:
+        for row in csv.DictReader(lines):
+            times, errors = found.setdefault(row["contestant"], ([], []))
+            times.append(float(row["t_s"]))
+            errors.append(float(row["error_ns"]) * 1e-9)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProgramError(f"samples.csv: not the samples of a run: {error}") from error
+    return {name: (np.array(times), np.array(errors)) for name, (times, errors) in found.items()}
+
+
+def read(setting: Setting, directory: Path) -> Live:
+    """A run that is there."""
+    try:
+        about = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+        seconds, settle_s = float(about["duration_s"]), float(about["settle_s"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProgramError(f"{directory}: not a run of ffclock-lab live: {error}") from error
+    with (directory / "samples.csv").open(encoding="utf-8") as file:
+        series = read_samples(file)
+    return Live(setting, seconds, settle_s, series, {})
+
+
+def measure(program: Program, output: Path, options: tuple[int, Path | None]) -> list[Live]:
+    """Runs all settings one after the other, each for this number of seconds; those that ``output`` holds already are read."""
+    seconds, peers = options
+    runs = []
+    for setting in SETTINGS:
+        directory = output / "runs" / setting.name
+        if (directory / "run.json").exists():
+            summary = program.json(["live", "report", str(directory)])
+        else:
+            where = ["--peers", str(peers)] if peers else []
+            summary = program.json([*setting.arguments(seconds), *where, "--output", str(directory)])
+        live = read(setting, directory)
+        runs.append(Live(live.setting, live.seconds, live.settle_s, live.series, summary))
+    return runs
+
+
+def incomplete(runs: Sequence[Live]) -> list[str]:
+    """What was left out or ended, as the runs say."""
+    signs = (" failed: ", " is left out: ", " ended: ")
+    events = ((run.setting.name, event) for run in runs for event in run.summary.get("events", ()))
+    return [f"{name}: {event}" for name, event in events if any(sign in event for sign in signs)]

@@ -1,0 +1,113 @@
+"""The verdicts on made-up runs of the live laboratory, and the page that shows them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ffclock.live_figures import picture
+from ffclock.live_figures.__main__ import main, write
+from ffclock.live_figures.runs import CONTESTANTS, SETTINGS, Live, incomplete, read_samples
+from ffclock.live_figures.simulated import POLLS
+from ffclock.live_figures.verdicts import Claim, judge, settled_s
+from ffclock.program import ProgramError
+
+SECONDS = 120.0
+
+
+def summary() -> dict[str, Any]:
+    figures = dict.fromkeys(("iqr_s", "median_s", "p1_s", "p99_s", "largest_s"), 1e-6)
+    rows = [{"name": name, "iqr_over_best": None, "outside": None, **figures} for name in CONTESTANTS]
+    return {"contestants": rows, "events": ["0.0 s  session 0 begins"]}
+
+
+def run(number: int, sizes: dict[str, float] | None = None) -> Live:
+    """Errors that are even between plus and minus a size, 1 us where none is given."""
+    t_s = np.arange(0.0, SECONDS, 0.25)
+    shape = np.where(np.arange(t_s.size) % 4 < 2, -1.0, 1.0) * np.where(np.arange(t_s.size) % 2 == 0, 1.0, 0.5)
+    series = {name: (t_s, shape * (sizes or {}).get(name, 1e-6)) for name in CONTESTANTS}
+    return Live(SETTINGS[number], SECONDS, SECONDS / 4, series, summary())
+
+
+def runs(**sizes: dict[str, float]) -> list[Live]:
+    return [run(number, sizes.get(setting.name.replace("-", "_"))) for number, setting in enumerate(SETTINGS)]
+
+
+def of(claims: list[Claim], text: str) -> Claim:
+    found = [claim for claim in claims if text in claim.what]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_a_value_within_the_factor_is_the_papers_and_one_beyond_it_only_has_the_shape() -> None:
+    text = "IQR of ptpd over that of the paper's algorithm"
+    for size, outcome in ((4e-6, "as in the paper"), (40e-6, "shape only"), (0.5e-6, "not here")):
+        claims = judge(runs(quiet={"ptpd-default": size}), {("ideal", "ptpd"): 3e-6, ("ideal", "classic"): 1e-6})
+        claim = of(claims, text)
+        assert claim.outcome == outcome
+        assert claim.simulated == pytest.approx(3.0)
+
+
+def test_a_clock_that_suffers_from_congestion_is_not_called_unaffected() -> None:
+    text = "congestion: IQR of the learned clock"
+    assert of(judge(runs(), {}), text).outcome == "as in the paper"
+    assert of(judge(runs(congestion={"ffclockd-learned": 9e-6}), {}), text).outcome == "not here"
+
+
+def test_a_daemon_that_did_not_run_has_no_verdict() -> None:
+    left_out = runs()
+    quiet = left_out[0]
+    series = {name: one for name, one in quiet.series.items() if name != "ptpd-default"}
+    left_out[0] = Live(
+        quiet.setting, quiet.seconds, quiet.settle_s, series, {**summary(), "events": ["0.0 s  ptpd-default is left out: gone"]}
+    )
+    claims = judge(left_out, {(POLLS, "ptpd"): 300.0})
+    assert of(claims, "polls until ptpd").outcome == "not measured"
+    assert incomplete(left_out) == ["quiet: 0.0 s  ptpd-default is left out: gone"]
+
+
+def test_settling_counts_until_the_last_time_beyond_the_limit() -> None:
+    quiet = run(0)
+    t_s, error_s = quiet.series["ptpd-default"]
+    assert settled_s(quiet, "ptpd-default", 60e-6) == 0.0
+    late = {**quiet.series, "ptpd-default": (t_s, np.where(t_s < 30.0, 1e-3, error_s))}
+    assert settled_s(Live(quiet.setting, SECONDS, 30.0, late, {}), "ptpd-default", 60e-6) == pytest.approx(29.75)
+
+
+def test_samples_of_another_kind_are_refused() -> None:
+    found = read_samples(["session,t_s,contestant,error_ns,bound_ns", "0,0.25,ptpd-default,-1500,", "0,0.50,ptpd-default,500,"])
+    assert found["ptpd-default"][1] == pytest.approx([-1.5e-6, 0.5e-6])
+    for lines in (["a,b", "1,2"], ["session,t_s,contestant,error_ns,bound_ns", "0,x,a,1,"], ["t_s,contestant,error_ns", "1,a"]):
+        with pytest.raises(ProgramError):
+            read_samples(lines)
+
+
+def test_the_page_holds_every_run_and_the_results_are_json(tmp_path: Path) -> None:
+    every = runs()
+    claims = judge(every, {})
+    page = write(tmp_path, every, (claims, {"processors": 2, "load": 0.5, "seconds": 120})).read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == len(SETTINGS)
+    assert all(claim.what in page.replace("&#x27;", "'") for claim in claims)
+    results = (tmp_path / "results.json").read_text(encoding="utf-8")
+    assert "NaN" not in results
+    assert any(math.isnan(claim.paper) for claim in claims)
+
+
+def test_runs_that_are_too_short_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seconds", "10"]) == 2
+    assert "60 s at the least" in capsys.readouterr().err
+
+
+def test_one_run_is_drawn_and_what_is_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.json").write_text('{"plan": "ptp-1", "duration_s": 8, "settle_s": 2}', encoding="utf-8")
+    rows = "".join(f"0,{second},ffclockd-ptp,{second % 3},\n" for second in range(8))
+    (tmp_path / "samples.csv").write_text(f"session,t_s,contestant,error_ns,bound_ns\n{rows}", encoding="utf-8")
+    file = tmp_path / "run.png"
+    assert picture.main([str(tmp_path), str(file)]) == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
+    assert picture.main([str(tmp_path / "none"), str(file)]) == 1
+    assert "none" in capsys.readouterr().err
