@@ -30,7 +30,6 @@ use crate::frame::{Frame, Point, Slope};
 use crate::guard::{Entry, Guard};
 use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 pub use departure::Lead;
 use difference_rate::DifferenceRate;
@@ -50,7 +49,7 @@ pub struct Filter {
     step_patience: f64,
     set: ModelSet,
     /// What the densities of all paths are made of; it never changes, so they share it.
-    components: Arc<Components>,
+    components: Components,
     paths: Vec<ServerPath>,
     bank: Bank,
     /// Scratch space in which hypotheses are tried.
@@ -159,7 +158,7 @@ impl Filter {
         let set = ModelSet { servers, models: model::models(&config), families };
         let nothing = Begin { server: 0, theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
         let bank = Bank::begin(&nothing, &set);
-        let components = Arc::new(Components::new());
+        let components = Components::new();
         let half_asymmetry = 0.5 * classic.asymmetry.as_seconds() / MICRO;
         Filter {
             half_asymmetry,

@@ -412,6 +412,16 @@ fn a_nearest_server_that_jumps_does_not_move_the_clock() {
     assert_eq!(host.escaped(), 0);
 }
 
+/// At 0.1 ppm it leads the clock until it is found, and when the others have left the clock that it leads.
+#[test]
+fn a_nearest_server_that_creeps_is_found_although_it_led_the_clock() {
+    let mut host = nearest_of_three(|time| 1e-7 * (time - LIE).max(0.0));
+    host.world = World::lan(4);
+    host.run(64.0, DAY);
+    assert_eq!(host.ensemble.members()[0].weight, 0.0, "{:?}", host.ensemble.members());
+    assert!(host.worst(23.0 * HOUR) < 400e-6, "{:e}", host.worst(23.0 * HOUR));
+}
+
 #[test]
 fn a_word_that_a_nearer_server_replaces_is_forgotten() {
     let mut host = nearest_of_three(|_| 0.0);

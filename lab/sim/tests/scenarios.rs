@@ -17,14 +17,17 @@ fn known() -> BTreeSet<(String, String)> {
     lines.map(|line| part(line).expect("SCENARIO: CHECK")).collect()
 }
 
+/// Those that its checks are about.
 fn clocks(scenario: &Scenario) -> Vec<&str> {
-    if scenario.ptp.is_some() || scenario.pulses.is_some() {
+    let all = if scenario.ptp.is_some() || scenario.pulses.is_some() {
         clocks_in(scenario)
     } else if scenario.servers.is_empty() {
         CLOCKS.to_vec()
     } else {
         ENSEMBLES.to_vec()
-    }
+    };
+    let is_checked = |clock: &&str| scenario.checks.values().any(|check| check.contains(&format!("{clock}.")));
+    all.into_iter().filter(is_checked).collect()
 }
 
 fn missed(name: &str) -> Vec<CheckResult> {

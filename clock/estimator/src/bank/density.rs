@@ -9,10 +9,11 @@
 
 use super::grid::{CELLS, Cavity, CellPlace, GridNode, Rule, place, point};
 use crate::tuning::bank::{
-    EXPONENTIALS, GARBAGE, LADDERS, LEARNING_NODES, LEARNING_REACH, LEAST_VARIANCE_LEFT, NEGLIGIBLE, PSEUDO_COUNTS,
-    SHAPES, SOFT, STEEP, STEEP_PRIOR, WEIGHING_NODES, WEIGHING_REACH,
+    EXPONENTIALS, FINER, GARBAGE, LADDERS, LEARNING_NODES, LEARNING_REACH, LEAST_VARIANCE_LEFT, NEGLIGIBLE,
+    PSEUDO_COUNTS, SHAPES, SOFT, STEEP, STEEP_PRIOR, WEIGHING_NODES, WEIGHING_REACH,
 };
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -30,10 +31,13 @@ fn gamma(q: f64, shape: f64, mean: f64) -> f64 {
     libm::exp(shape * libm::log(rate) + (shape - 1.0) * libm::log(q) - rate * q - libm::lgamma(shape))
 }
 
-/// Every component at every point of the grid; a row holds the components of one point.
+/// Every component at every point of the grid; a row holds the components of one point. Those of short paths are the
+/// same with all times divided by the fineness; a copy shares the rows.
 #[derive(Clone, Debug)]
 pub struct Components {
-    rows: Vec<[f32; SHAPES]>,
+    rows: Arc<[[f32; SHAPES]]>,
+    /// How many units of the grid are in a microsecond: a power of two, so that it costs no digit.
+    fineness: f64,
     rule: Rule,
 }
 
@@ -54,17 +58,34 @@ impl Components {
             }
             row
         };
-        Components { rows: (0..=CELLS).map(row).collect(), rule: Rule::new(LEARNING_NODES, LEARNING_REACH) }
+        let rows = (0..=CELLS).map(row).collect();
+        Components { rows, fineness: 1.0, rule: Rule::new(LEARNING_NODES, LEARNING_REACH) }
     }
 
     pub fn bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<[f32; SHAPES]>()
+        size_of_val(&*self.rows)
+    }
+
+    /// For a path with round trips of `trip`, us, or shorter: finer than these if packets may queue less there.
+    pub fn finer_for(&self, trip: f64) -> Option<Self> {
+        let finest = FINER.iter().filter(|finer| trip <= finer.longest_trip).map(|finer| finer.fineness);
+        let fineness = finest.fold(self.fineness, f64::max);
+        (fineness > self.fineness).then(|| self.with(fineness))
+    }
+
+    /// For paths of any length.
+    pub fn coarsest(&self) -> Self {
+        self.with(1.0)
+    }
+
+    fn with(&self, fineness: f64) -> Self {
+        Components { rows: Arc::clone(&self.rows), fineness, ..*self }
     }
 
     /// The likelihoods of a packet before which `cavity` was known.
     pub fn likelihoods(&self, cavity: &Cavity) -> Likelihoods {
         let mut sums = [0.0; SHAPES];
-        cavity.integrate(&self.rule, |GridNode { place: CellPlace { cell, part }, weight, .. }| {
+        cavity.scaled(self.fineness).integrate(&self.rule, |GridNode { place: CellPlace { cell, part }, weight, .. }| {
             debug_assert!(cell < CELLS);
             let Some([low, high, ..]) = self.rows.get(cell..) else { return };
             let (weight, part) = (weight as f32, part as f32);
@@ -72,7 +93,7 @@ impl Components {
                 *sum += weight * (low + part * (high - low));
             }
         });
-        sums
+        sums.map(|sum| sum * self.fineness as f32)
     }
 }
 
@@ -81,6 +102,8 @@ impl Components {
 pub struct Tabulated {
     /// The density at the beginning of each cell and its change across the cell, per us.
     cells: Box<[[f64; 2]; CELLS]>,
+    /// How many units of the grid are in a microsecond.
+    fineness: f64,
     rule: Rule,
     /// The queueing that one packet in ten does not exceed, us.
     pub first_decile: f64,
@@ -105,7 +128,8 @@ impl Tabulated {
     /// Nothing yet: no density anywhere, and quantiles of 1 us.
     pub fn new() -> Self {
         let rule = Rule::new(WEIGHING_NODES, WEIGHING_REACH);
-        Tabulated { cells: Box::new([[0.0; 2]; CELLS]), rule, first_decile: 1.0, median: 1.0, ninth_decile: 1.0 }
+        let cells = Box::new([[0.0; 2]; CELLS]);
+        Tabulated { cells, fineness: 1.0, rule, first_decile: 1.0, median: 1.0, ninth_decile: 1.0 }
     }
 
     #[inline(always)]
@@ -116,13 +140,13 @@ impl Tabulated {
 
     /// The logarithm of the density at `queueing`, with the garbage.
     pub fn log_at(&self, queueing: f64) -> f64 {
-        libm::log(place(queueing).map_or(0.0, |place| self.at(place)) + GARBAGE)
+        libm::log(place(queueing * self.fineness).map_or(0.0, |place| self.at(place)) + GARBAGE)
     }
 
     /// Weighs what is predicted with the density.
     pub fn weigh(&self, cavity: &Cavity) -> Evidence {
         let (mut mass, mut first, mut second) = (0.0, 0.0, 0.0);
-        cavity.integrate(&self.rule, |node| {
+        cavity.scaled(self.fineness).integrate(&self.rule, |node| {
             let part = node.weight * self.at(node.place);
             let moved = part * node.deviation;
             mass += part;
@@ -130,12 +154,14 @@ impl Tabulated {
             second += moved * node.deviation;
         });
         let total = mass + GARBAGE;
+        let (first, second) = (first / self.fineness, second / (self.fineness * self.fineness));
         let shift = first / total;
         let variance = (second + GARBAGE * cavity.variance) / total - shift * shift;
         Evidence { shift, variance: variance.max(LEAST_VARIANCE_LEFT * cavity.variance), log: libm::log(total) }
     }
 
-    fn fill(&mut self, densities: impl Iterator<Item = f64> + Clone) {
+    fn fill(&mut self, fineness: f64, densities: impl Iterator<Item = f64> + Clone) {
+        self.fineness = fineness;
         let ends = densities.clone().skip(1);
         for ((cell, begin), end) in self.cells.iter_mut().zip(densities).zip(ends) {
             *cell = [begin, end - begin];
@@ -147,7 +173,7 @@ impl Tabulated {
 
     fn masses(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.cells.iter().enumerate().map(|(index, [begin, change])| {
-            let (low, high) = (point(index), point(index.saturating_add(1)));
+            let (low, high) = (point(index) / self.fineness, point(index.saturating_add(1)) / self.fineness);
             (high, (high - low) * (begin + 0.5 * change))
         })
     }
@@ -293,8 +319,8 @@ impl Mixture {
 
     fn tabulate(&mut self, components: &Components) {
         let weights = self.weights.as_chunks::<WIDTH>().0;
-        let at = |row: &[f32; SHAPES]| f64::from(dot(row.as_chunks::<WIDTH>().0, weights));
-        self.table.fill(components.rows.iter().map(at));
+        let at = |row: &[f32; SHAPES]| components.fineness * f64::from(dot(row.as_chunks::<WIDTH>().0, weights));
+        self.table.fill(components.fineness, components.rows.iter().map(at));
     }
 }
 
@@ -334,7 +360,7 @@ mod tests {
     fn far_from_the_edge_an_exponential_moves_the_mean_by_its_rate() {
         let components = Components::new();
         let mut table = Tabulated::new();
-        table.fill(components.rows.iter().map(|row| f64::from(row[8])));
+        table.fill(1.0, components.rows.iter().map(|row| f64::from(row[8])));
         let mean = 0.7 * libm::exp(libm::log(60e3 / 0.7) / 23.0 * 8.0);
         let cavity = Cavity { mean: 30.0, variance: 4.0 };
         let evidence = table.weigh(&cavity);
@@ -351,16 +377,37 @@ mod tests {
         assert!((evidence.log - libm::log(GARBAGE)).abs() < 1e-9);
     }
 
+    fn learned(scale: f64, components: &Components) -> Mixture {
+        let mut mixture = Mixture::new(STEEP, 500, components);
+        for step in 0..500 {
+            let mean = -5.0 * scale * libm::log((f64::from(step) + 0.5) / 500.0);
+            mixture.keep(&components.likelihoods(&Cavity { mean, variance: 0.01 * scale * scale }));
+        }
+        mixture.learn(40, components);
+        mixture
+    }
+
     #[test]
     fn a_mixture_learns_the_scale_of_what_it_sees() {
-        let components = Components::new();
-        let mut mixture = Mixture::new(STEEP, 500, &components);
-        for step in 0..500 {
-            let queueing = -5.0 * libm::log((f64::from(step) + 0.5) / 500.0);
-            mixture.keep(&components.likelihoods(&Cavity { mean: queueing, variance: 0.01 }));
-        }
-        mixture.learn(40, &components);
+        let mixture = learned(1.0, &Components::new());
         assert!((mixture.table().median / (5.0 * libm::log(2.0)) - 1.0).abs() < 0.15, "{}", mixture.table().median);
         assert!((mixture.table().ninth_decile / (5.0 * libm::log(10.0)) - 1.0).abs() < 0.15);
+    }
+
+    #[test]
+    fn short_paths_have_the_same_densities_with_all_times_divided() {
+        let coarse = Components::new();
+        let Some(fine) = coarse.finer_for(0.5) else { panic!("half a microsecond is a short path") };
+        let scale = 1.0 / fine.fineness;
+        let (of_long, of_short) = (learned(1.0, &coarse), learned(scale, &fine));
+        assert!((of_short.table().median / (scale * of_long.table().median) - 1.0).abs() < 1e-3);
+        let cavity = Cavity { mean: 3.0, variance: 2.0 };
+        let (long, short) = (of_long.table().weigh(&cavity), of_short.table().weigh(&cavity.scaled(scale)));
+        assert!((short.shift / (scale * long.shift) - 1.0).abs() < 1e-3, "{short:?}, {long:?}");
+        assert!((short.variance / (scale * scale * long.variance) - 1.0).abs() < 1e-3, "{short:?}, {long:?}");
+        assert!((short.log - long.log - libm::log(fine.fineness)).abs() < 1e-3, "{short:?}, {long:?}");
+        let apart = of_short.table().log_at(3.0 * scale) - of_long.table().log_at(3.0);
+        assert!((apart - libm::log(fine.fineness)).abs() < 1e-3, "{apart}");
+        assert!(fine.finer_for(0.5).is_none() && coarse.finer_for(200.0).is_none());
     }
 }

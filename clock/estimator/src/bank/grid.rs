@@ -104,6 +104,11 @@ struct Steps {
 }
 
 impl Cavity {
+    /// The same with all times multiplied.
+    pub fn scaled(&self, factor: f64) -> Self {
+        Cavity { mean: self.mean * factor, variance: self.variance * factor * factor }
+    }
+
     /// Shows the nodes of an integral of the normal density over q >= 0 to `visit`. Equal steps where they are finer
     /// than what a density can do there, the cells of the grid otherwise.
     #[inline(always)]

@@ -171,7 +171,7 @@ impl Ensemble {
         if counts {
             self.note_astray(server, own);
             if self.has_lost_all() {
-                *self = Ensemble::of(own, server, self.members.len());
+                self.begin_again(own, server);
                 events.add(Event::FilterRestarted);
             } else if self.has_lost(server) {
                 self.astray[server] = 0;
@@ -180,6 +180,12 @@ impl Ensemble {
         }
         self.compare_own_clocks(server, own);
         Outcome { events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
+    }
+
+    /// Goes on as the clock of one server. What the servers' own clocks showed stays true: they are not this one.
+    fn begin_again(&mut self, own: &Learned, server: usize) {
+        let own_clocks = self.own_clocks.clone();
+        *self = Ensemble { own_clocks, ..Ensemble::of(own, server, self.members.len()) };
     }
 
     /// Looks for servers whose own clocks crept away from those of the others, and takes back where they led this one.

@@ -8,7 +8,6 @@ use crate::tuning::bank::{SHAPES, STEEP};
 use crate::tuning::learned::{
     EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR, SOFT_DECILE,
 };
-use alloc::sync::Arc;
 use ffclock_units::Direction;
 
 /// The densities of both families.
@@ -86,7 +85,7 @@ impl Mixtures {
 /// The densities, and what teaches them.
 #[derive(Clone, Debug)]
 pub struct Learning {
-    components: Arc<Components>,
+    components: Components,
     mixtures: Mixtures,
     observation: u64,
     /// Rare packets hold the floors.
@@ -105,7 +104,7 @@ struct ShownFloor {
 }
 
 impl Learning {
-    pub fn new(config: &LearnedConfig, components: Arc<Components>) -> Self {
+    pub fn new(config: &LearnedConfig, components: Components) -> Self {
         Learning {
             mixtures: Mixtures::new(RING, config, &components),
             components,
@@ -125,8 +124,22 @@ impl Learning {
         self.mixtures.bytes()
     }
 
-    /// Forgets all exchanges and begins with the prior.
+    /// Forgets all exchanges and begins with the prior, for a path of any length.
     pub fn restart(&mut self) {
+        self.components = self.components.coarsest();
+        self.begin();
+    }
+
+    /// Where a round trip, us, is so short that packets may queue less than any component says, learning begins again
+    /// with finer ones.
+    pub fn refine(&mut self, trip: f64) {
+        if let Some(finer) = self.components.finer_for(trip) {
+            self.components = finer;
+            self.begin();
+        }
+    }
+
+    fn begin(&mut self) {
         self.holds_floors = false;
         self.shown = [None; 2];
         self.forget(STEEP);

@@ -9,7 +9,6 @@ use crate::bank::FloorBlend;
 use crate::bank::density::Components;
 use crate::tuning::ensemble::{LEAST_SYSTEMATIC, RETURNED, UNLIKE_PART, UNLIKE_ROOM};
 use crate::tuning::learned::EAGER;
-use alloc::sync::Arc;
 
 /// The path to a server and back.
 #[derive(Clone, Debug)]
@@ -43,8 +42,8 @@ pub struct ServerTime {
 }
 
 impl ServerPath {
-    pub fn new(config: &LearnedConfig, components: &Arc<Components>, half_asymmetry: f64) -> Self {
-        let learning = Learning::new(config, Arc::clone(components));
+    pub fn new(config: &LearnedConfig, components: &Components, half_asymmetry: f64) -> Self {
+        let learning = Learning::new(config, components.clone());
         ServerPath {
             reinitialisation: Reinitialisation::new(&learning, config),
             learning,

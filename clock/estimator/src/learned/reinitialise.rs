@@ -234,7 +234,6 @@ mod tests {
     use crate::bank::group::Evident;
     use crate::bank::measurement::Measurement;
     use crate::bank::{BankExchange, FloorWalk};
-    use alloc::sync::Arc;
 
     const RATE: f64 = 40.0;
     const THETA: f64 = 7.0;
@@ -300,7 +299,7 @@ mod tests {
     #[test]
     fn attempts_are_few_and_wait_for_exchanges_that_belong_together() {
         let config = LearnedConfig::default();
-        let learning = Learning::new(&config, Arc::new(Components::new()));
+        let learning = Learning::new(&config, Components::new());
         let mut reinitialisation = Reinitialisation::new(&learning, &config);
         let observation = exchanges(|_| 0.0)[0];
         let mut attempts = alloc::vec![];

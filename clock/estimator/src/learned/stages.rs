@@ -165,6 +165,8 @@ impl Filter {
         if exchange.evident == Evident::Joins {
             path.join();
         }
+        let [forward, backward] = exchange.measurements;
+        path.learning.refine(forward.delay + backward.delay);
         recent.save(bank);
         bank.predict(&exchange, path.learning.densities(), set);
         let predictions = bank.observe(&exchange, path.learning.densities(), set);

@@ -123,6 +123,18 @@ const _: () = {
     assert!(STEEP + six.rungs + twelve.rungs + twenty_four.rungs == SHAPES);
 };
 
+/// On paths with round trips up to `longest_trip`, us, all times of the components and of the grid are divided by
+/// `fineness`.
+pub struct Finer {
+    pub longest_trip: f64,
+    pub fineness: f64,
+}
+
+/// Size: the steepest component has a fortieth of the longest round trip or less, and the grid reaches over a thousand
+/// times that round trip. A cable between two cards; a switch or a few.
+pub const FINER: [Finer; 2] =
+    [Finer { longest_trip: 20.0, fineness: 16.0 }, Finer { longest_trip: 2.0, fineness: 256.0 }];
+
 /// Nodes and reach, in standard deviations, of the integrals that densities are learned from. Rounding, against size.
 pub const LEARNING_NODES: u32 = 12;
 pub const LEARNING_REACH: f64 = 4.0;

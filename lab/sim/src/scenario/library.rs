@@ -161,6 +161,7 @@ library! {
     "nearest-leaves",
     "nearest-jumps",
     "nearest-drifts",
+    "nearest-creeps",
     "five-servers-one-uplink",
     "drawn-asymmetry-1",
     "drawn-asymmetry-4",
