@@ -45,7 +45,9 @@ fn several(servers: usize) {
     }
     let [common, all] = fastest.map(|nanoseconds| 1e-3 * nanoseconds);
     let bytes = ensemble.bytes() + own.iter().map(Learned::bytes).sum::<usize>();
-    println!("{servers} servers: {common:.2} us an exchange, {all:.2} us with the servers' own estimators, {bytes} bytes");
+    println!(
+        "{servers} servers: {common:.2} us an exchange, {all:.2} us with the servers' own estimators, {bytes} bytes"
+    );
 }
 
 fn single() {

@@ -377,7 +377,7 @@ mod tests {
         assert_eq!([Tag::DailyWave, Tag::Past, Tag::HardwareStamps, Tag::Pulses].map(count), [2, 5, 3, 2]);
         let needed = needed().unwrap();
         assert!(needed.iter().all(|name| Scenario::named(name).is_ok()));
-        assert_eq!(needed.len(), scenario::NAMES.len() + 20 + 5 + 2 + 5 * 7);
+        assert_eq!(needed.len(), scenario::NAMES.len() + 20 + 5 + 5 * 7);
     }
 
     #[test]

@@ -85,14 +85,17 @@ impl Components {
     /// The likelihoods of a packet before which `cavity` was known.
     pub fn likelihoods(&self, cavity: &Cavity) -> Likelihoods {
         let mut sums = [0.0; SHAPES];
-        cavity.scaled(self.fineness).integrate(&self.rule, |GridNode { place: CellPlace { cell, part }, weight, .. }| {
-            debug_assert!(cell < CELLS);
-            let Some([low, high, ..]) = self.rows.get(cell..) else { return };
-            let (weight, part) = (weight as f32, part as f32);
-            for ((sum, &low), &high) in sums.iter_mut().zip(low).zip(high) {
-                *sum += weight * (low + part * (high - low));
-            }
-        });
+        cavity.scaled(self.fineness).integrate(
+            &self.rule,
+            |GridNode { place: CellPlace { cell, part }, weight, .. }| {
+                debug_assert!(cell < CELLS);
+                let Some([low, high, ..]) = self.rows.get(cell..) else { return };
+                let (weight, part) = (weight as f32, part as f32);
+                for ((sum, &low), &high) in sums.iter_mut().zip(low).zip(high) {
+                    *sum += weight * (low + part * (high - low));
+                }
+            },
+        );
         sums.map(|sum| sum * self.fineness as f32)
     }
 }

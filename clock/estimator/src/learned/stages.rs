@@ -160,13 +160,15 @@ impl Filter {
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
     fn filter(&mut self, exchange: BankExchange) -> bool {
+        let [forward, backward] = self.floors(exchange.server);
         let Filter { bank, set, paths, recent, .. } = self;
         let path = &mut paths[exchange.server];
         if exchange.evident == Evident::Joins {
             path.join();
         }
-        let [forward, backward] = exchange.measurements;
-        path.learning.refine(forward.delay + backward.delay);
+        if path.is_settled() {
+            path.learning.refine(forward + backward);
+        }
         recent.save(bank);
         bank.predict(&exchange, path.learning.densities(), set);
         let predictions = bank.observe(&exchange, path.learning.densities(), set);

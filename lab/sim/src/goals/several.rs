@@ -20,8 +20,8 @@ pub(super) fn made_of(name: &str, scenario: &Scenario) -> (bool, Vec<String>) {
     if scenario.tags.contains(&Tag::SeveralAlike) {
         return (false, COUNTS.flat_map(|count| [several(name, count), often(name, count)]).collect());
     }
-    let lies = scenario.servers.iter().any(|entry| entry.lies);
-    (true, if lies { vec![honest(name)] } else { Vec::new() })
+    let is_compared = [Tag::Liars, Tag::HiddenLiar].iter().any(|tag| scenario.tags.contains(tag));
+    (true, if is_compared { vec![honest(name)] } else { Vec::new() })
 }
 
 /// Whether a world of one server serves only to be compared with one of several.
