@@ -66,9 +66,10 @@ impl Components {
         size_of_val(&*self.rows)
     }
 
-    /// For a path with round trips of `trip`, us, or shorter: finer than these if packets may queue less there.
+    /// For a path whose floors add up to `trip`, us: finer than these if packets may queue less there. A sum far below
+    /// zero is no short path: it shows stamps that scatter that much.
     pub fn finer_for(&self, trip: f64) -> Option<Self> {
-        let finest = FINER.iter().filter(|finer| trip <= finer.longest_trip).map(|finer| finer.fineness);
+        let finest = FINER.iter().filter(|finer| trip.abs() <= finer.longest_trip).map(|finer| finer.fineness);
         let fineness = finest.fold(self.fineness, f64::max);
         (fineness > self.fineness).then(|| self.with(fineness))
     }
@@ -412,5 +413,6 @@ mod tests {
         let apart = of_short.table().log_at(3.0 * scale) - of_long.table().log_at(3.0);
         assert!((apart - libm::log(fine.fineness)).abs() < 1e-3, "{apart}");
         assert!(fine.finer_for(0.5).is_none() && coarse.finer_for(200.0).is_none());
+        assert!(coarse.finer_for(-200.0).is_none() && coarse.finer_for(f64::NAN).is_none());
     }
 }

@@ -123,15 +123,15 @@ const _: () = {
     assert!(STEEP + six.rungs + twelve.rungs + twenty_four.rungs == SHAPES);
 };
 
-/// On paths with round trips up to `longest_trip`, us, all times of the components and of the grid are divided by
-/// `fineness`.
+/// On paths with floors that add up to `longest_trip`, us, or less, all times of the components and of the grid are
+/// divided by `fineness`.
 pub struct Finer {
     pub longest_trip: f64,
     pub fineness: f64,
 }
 
-/// Size: the steepest component has a fortieth of the longest round trip or less, and the grid reaches over a thousand
-/// times that round trip. A cable between two cards; a switch or a few.
+/// A switch or a few between two cards; a cable. Size: the grid reaches two thousand times the longest round trip. The
+/// narrowest component of the coarse ones, 0.7 us, would be a thirtieth of the first and a third of the second.
 pub const FINER: [Finer; 2] =
     [Finer { longest_trip: 20.0, fineness: 16.0 }, Finer { longest_trip: 2.0, fineness: 256.0 }];
 
