@@ -194,6 +194,9 @@ impl Filter {
             known.unwrap_or_else(|| ServerPath::new(&self.config, &self.components, self.half_asymmetry))
         };
         self.paths = origins.iter().map(&mut path).collect();
+        if self.paths.len() > 1 {
+            self.paths.iter_mut().for_each(|path| path.learning.coarsen());
+        }
     }
 
     /// The bytes that its parts occupy beside itself.
@@ -236,6 +239,7 @@ impl Filter {
         self.start.end();
         self.recent.clear();
         self.paths[server].adopt(path, ServerTime { ahead: ahead - now.blend.theta, variance });
+        self.paths[server].learning.coarsen();
         self.follow_servers();
     }
 

@@ -74,6 +74,11 @@ impl Components {
         (fineness > self.fineness).then(|| self.with(fineness))
     }
 
+    /// Whether they are for short paths only.
+    pub fn are_finer(&self) -> bool {
+        self.fineness > 1.0
+    }
+
     /// For paths of any length.
     pub fn coarsest(&self) -> Self {
         self.with(1.0)

@@ -139,6 +139,13 @@ impl Learning {
         }
     }
 
+    /// Begins again with the components for paths of any length where it has finer ones.
+    pub fn coarsen(&mut self) {
+        if self.components.are_finer() {
+            self.restart();
+        }
+    }
+
     fn begin(&mut self) {
         self.holds_floors = false;
         self.shown = [None; 2];

@@ -20,7 +20,7 @@ use crate::tuning::learned::{
     SHARED_VARIANCE, UNEXPLAINED_LIMIT,
 };
 use crate::{Event, Events};
-use ffclock_units::{Direction, Moment, Span, Tai};
+use ffclock_units::{Direction, Exchange, Moment, Span, Stamp, StampLocation, Tai};
 
 impl Filter {
     /// Lets an exchange pass all stages.
@@ -34,6 +34,10 @@ impl Filter {
             return self.begin_time(input, placed, events);
         }
         self.paths.iter_mut().for_each(|path| path.silence += point.x.max(0.0));
+        if self.paths.len() == 1 && self.paths[server].is_settled() && is_free_of_software(input.exchange) {
+            let [forward, backward] = self.floors(server);
+            self.paths[server].learning.refine(forward + backward);
+        }
         let exchange = self.exchange(input, &point);
         let mut is_explained = self.filter(exchange);
         self.continue_start(input, &exchange);
@@ -160,14 +164,10 @@ impl Filter {
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
     fn filter(&mut self, exchange: BankExchange) -> bool {
-        let [forward, backward] = self.floors(exchange.server);
         let Filter { bank, set, paths, recent, .. } = self;
         let path = &mut paths[exchange.server];
         if exchange.evident == Evident::Joins {
             path.join();
-        }
-        if path.is_settled() {
-            path.learning.refine(forward + backward);
         }
         recent.save(bank);
         bank.predict(&exchange, path.learning.densities(), set);
@@ -437,4 +437,11 @@ impl Filter {
             path.follow(&self.bank.floors(&self.set, server));
         }
     }
+}
+
+/// Whether no software delays what is stamped: the network card stamps both packets, or this host reads the reference
+/// itself.
+fn is_free_of_software(exchange: &Exchange) -> bool {
+    let is_hardware = |stamp: &Stamp| stamp.location == StampLocation::Hardware;
+    exchange.server.identity.stratum == 0 || (is_hardware(&exchange.sent) && is_hardware(&exchange.received))
 }

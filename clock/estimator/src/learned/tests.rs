@@ -153,3 +153,41 @@ fn floor_moved(revision: &Revision) -> Option<Direction> {
         _ => None,
     }
 }
+
+/// An exchange on a cable: each way 500 ns and some nanoseconds of queueing.
+fn on_a_cable(number: u64, location: StampLocation) -> Exchange {
+    let (begin, queueing) = (number * 1_000_000_000, [number * 7 % 11, number * 5 % 13]);
+    let stamp = |ns: u64| Stamp { counter: Counter::from_raw(begin + ns), width: Ticks::from_raw(16), location };
+    let server = Moment::from_origin(Span::from_nanos(i128::from(begin + 500 + queueing[0])));
+    let mut quality = ServerQuality::default();
+    quality.identity.stratum = 1;
+    Exchange {
+        sent: stamp(0),
+        server_in: server,
+        server_out: server + Span::from_micros(20),
+        received: stamp(21_000 + queueing[0] + queueing[1]),
+        server: quality,
+    }
+}
+
+fn median_on_a_cable(location: StampLocation, servers: usize) -> f64 {
+    let (config, nominal) = (ClassicConfig::default(), Period::from_hertz(1e9).unwrap());
+    let mut guard = Guard::new(&config, nominal, None);
+    let mut filter = Filter::new(LearnedConfig::default(), &config, nominal, 1);
+    for number in 0..200 {
+        let exchange = on_a_cable(number, location);
+        admit(&mut guard, &exchange);
+        filter.measure(&input(&guard, &exchange));
+    }
+    let mut origins = alloc::vec![None; servers];
+    origins[0] = Some(0);
+    filter.renumber(&origins);
+    filter.densities(0)[0][0].median
+}
+
+#[test]
+fn densities_are_fine_where_a_card_stamps_on_a_cable_and_the_clock_is_of_one_server() {
+    assert!(median_on_a_cable(StampLocation::Hardware, 1) < 0.05);
+    assert!(median_on_a_cable(StampLocation::Kernel, 1) > 0.2);
+    assert!(median_on_a_cable(StampLocation::Hardware, 2) > 0.2);
+}
