@@ -129,8 +129,8 @@ pub mod serve {
         STRATUM = "ffclock_serve_stratum": Gauge, "Stratum of replies.";
         PACKETS = "ffclock_serve_packets": Counter, "Packets of each kind.";
         CERTIFICATE_END = "ffclock_serve_certificate_end_seconds": Gauge in "seconds",
-        "End of the certificate that is shown for NTS, in seconds since 1970.";
-    ESTABLISHMENTS = "ffclock_serve_establishments": Counter,
+            "End of the certificate that is shown for NTS, in seconds since 1970.";
+        ESTABLISHMENTS = "ffclock_serve_establishments": Counter,
             "Connections for key establishment (NTS), by the reason for which they ended.";
         FAST_PATH = "ffclock_serve_fast_path": Gauge, "Whether the program that answers in the driver is attached.";
         FAST_PACKETS = "ffclock_serve_fast_packets": Counter, "Packets to the served port with each outcome in the driver.";
