@@ -11,8 +11,8 @@ use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::{HistoryWriter, Publication, Writer};
 use ffclock_sys::{SharedHistory, SharedPage, history_beside};
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, StandardUncertainty,
-    Status, Ticks,
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, MachineMark, Moment, Period, Rate, Span,
+    StandardUncertainty, Status, Ticks,
 };
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -24,6 +24,8 @@ use turns::{BLOCKS, block, medians};
 
 /// Ages of stamps, s: since the last publication but one, an hour, a day.
 const AGES_S: [f64; 3] = [20.0, 3_500.0, 86_000.0];
+/// What the machine of the benchmark shows.
+const MACHINE: MachineMark = MachineMark { disruption: 1, generation: Some(1) };
 /// How often the writer begins and stops.
 const TURNS: usize = 20;
 /// Ticks per second that the page of the benchmark claims; the conversion does not depend on it.
@@ -90,13 +92,13 @@ impl Bench {
     fn new() -> Self {
         let path = std::env::temp_dir().join(format!("ffclock-bench-{}/page", std::process::id()));
         write_page(&path, |writer| {
-            writer.show_machine(Some(1));
+            writer.show_machine(Some(MACHINE));
             writer.publish(&publication());
         });
         keep_a_day(&path);
         let open = || Clock::open_at(&path).expect("the page just made");
         let machine = path.with_file_name("vmclock");
-        std::fs::write(&machine, vm_clock(1)).expect("a file in the directory for temporary files");
+        std::fs::write(&machine, vm_clock()).expect("a file in the directory for temporary files");
         let watching = open().watching(&machine).expect("the file just made");
         assert!(watching.watches_machine() && watching.now().is_ok());
         // Without a VMClock of this machine, which would be watched as well.
@@ -253,11 +255,14 @@ fn write_page<T>(path: &std::path::Path, work: impl FnOnce(&mut Writer<SharedPag
     work(&mut Writer::open(page, None))
 }
 
-/// A VMClock with this disruption marker (UAPI `linux/vmclock-abi.h`).
-fn vm_clock(marker: u64) -> Vec<u8> {
+/// A VMClock that shows [`MACHINE`] (UAPI `linux/vmclock-abi.h`).
+fn vm_clock() -> Vec<u8> {
     let mut bytes = vec![0; 4096];
     bytes[..12].copy_from_slice(b"VCLK\x70\0\0\0\x01\0\xff\0");
-    bytes[16..24].copy_from_slice(&marker.to_le_bytes());
+    bytes[16] = 1;
+    // The flag of the generation counter, and the counter.
+    bytes[25] = 1;
+    bytes[104] = 1;
     bytes
 }
 

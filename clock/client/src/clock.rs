@@ -1,6 +1,6 @@
 //! The clock as a program has it.
 
-use crate::machine::Machine;
+use crate::machine::{Machine, SeenWords};
 use crate::open;
 use crate::stamp::NO_EPOCH;
 use crate::{OpenError, Stamp};
@@ -8,7 +8,7 @@ use core::time::Duration;
 use ffclock_counter::{CounterId, USABLE, read_ordered, read_unordered};
 use ffclock_page::{Interval, Mark, PageError, ReadError, Reader, Snapshot, Verified, VotedTime};
 use ffclock_sys::{SharedHistoryReader, SharedPageReader, VmClockError};
-use ffclock_units::{Bound, Counter, Reading, Status};
+use ffclock_units::{Bound, Counter, MachineMark, Reading, Status};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
@@ -98,11 +98,11 @@ impl Clock {
     #[inline(always)]
     pub fn now(&self) -> Result<Reading, ReadError> {
         // The kernel's counter has its own way: a call would make the registers of this one spill.
-        let mut taken = None;
+        let (mut taken, seen) = (None, self.seen());
         let read = || *taken.insert(read_ordered(CounterId::CPU));
         if self.counter == CounterId::CPU
             && let Some(reading) = self.reader().plain_reading(&self.verified, read)
-            && self.is_undisrupted()
+            && self.is_undisrupted(seen)
         {
             return Ok(reading);
         }
@@ -117,11 +117,11 @@ impl Clock {
     /// As [`now`](Self::now).
     #[inline(always)]
     pub fn now_unordered(&self) -> Result<Reading, ReadError> {
-        let mut taken = None;
+        let (mut taken, seen) = (None, self.seen());
         let read = || *taken.insert(read_unordered(CounterId::CPU));
         if self.counter == CounterId::CPU
             && let Some(reading) = self.reader().plain_reading(&self.verified, read)
-            && self.is_undisrupted()
+            && self.is_undisrupted(seen)
         {
             return Ok(reading);
         }
@@ -149,10 +149,16 @@ impl Clock {
         self.reader().reading_at(counter, id)
     }
 
-    /// Whether, as far as can be seen, the counter readings so far are of the epoch of the publications so far.
+    /// What was seen of the virtual machine before anything is read; nothing where none is watched.
     #[inline(always)]
-    fn is_undisrupted(&self) -> bool {
-        self.machine.as_ref().is_none_or(Machine::is_as_seen)
+    fn seen(&self) -> SeenWords {
+        self.machine.as_ref().map_or_else(SeenWords::default, Machine::seen)
+    }
+
+    /// Whether, as far as can be seen, the counter readings since `seen` are of the epoch of the publications since.
+    #[inline(always)]
+    fn is_undisrupted(&self, seen: SeenWords) -> bool {
+        self.machine.as_ref().is_none_or(|machine| machine.is_as_seen(seen))
     }
 
     /// Looks whether the virtual machine was restored, migrated or copied, and the daemon has not noticed it yet. A
@@ -170,9 +176,9 @@ impl Clock {
         self.machine.is_some() && self.reader().machine().is_some()
     }
 
-    /// The disruption marker of the virtual machine that the publications rest on; `None` where the daemon watches no
+    /// What the virtual machine shows of its past, as the publications rest on it; `None` where the daemon watches no
     /// VMClock.
-    pub fn machine_marker(&self) -> Option<u64> {
+    pub fn machine_mark(&self) -> Option<MachineMark> {
         self.reader().machine()
     }
 
@@ -195,11 +201,20 @@ impl Clock {
     /// that could not be read is refused as well; [`now`](Self::now) says why.
     #[inline]
     pub fn stamp(&self) -> Stamp {
+        match &self.machine {
+            None => self.stamp_unless(|| false),
+            Some(machine) => {
+                let seen = machine.seen();
+                self.stamp_unless(|| !machine.is_as_seen(seen))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn stamp_unless(&self, is_disrupted: impl FnOnce() -> bool) -> Stamp {
         let counter = read_ordered(self.counter);
         match self.reader().mark() {
-            Some(mark) if mark.counter_id == self.counter && self.is_undisrupted() => {
-                Stamp::from_parts(counter, mark.epoch)
-            }
+            Some(mark) if mark.counter_id == self.counter && !is_disrupted() => Stamp::from_parts(counter, mark.epoch),
             mark => self.careful_stamp(mark),
         }
     }

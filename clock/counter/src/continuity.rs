@@ -15,7 +15,7 @@ use crate::clocksource::{current as current_clocksource, trust_by_list};
 use crate::ffcounter::{layout, shared};
 use crate::{ClockReading, CounterId, HostClock, Nominal, read_narrowest};
 use core::fmt;
-use ffclock_units::{Counter, Period, Rate, Span, Ticks};
+use ffclock_units::{Counter, MachineMark, Period, Rate, Span, Ticks};
 
 /// What the witnesses showed at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,10 +111,10 @@ pub enum Break {
     CpusDisagree(CpuDisagreement),
     /// The virtual machine was restored, migrated or copied, as its VMClock shows.
     Disrupted {
-        /// The disruption marker before.
-        from: u64,
-        /// The disruption marker now.
-        to: u64,
+        /// What it showed before.
+        from: MachineMark,
+        /// What it shows now.
+        to: MachineMark,
     },
     /// The kernel counts time by another clocksource.
     ClocksourceChanged {

@@ -14,7 +14,7 @@ use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterId, HostReadings, Nominal, NominalError};
 use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
 use ffclock_sys::{SharedVmClock, VmClockError, places};
-use ffclock_units::{Counter, CounterEpoch};
+use ffclock_units::{Counter, CounterEpoch, MachineMark};
 use std::path::Path;
 
 /// The machine's account of its counters; a test substitutes its own.
@@ -111,7 +111,7 @@ pub(crate) fn vm_clock(config: &DaemonConfig) -> Option<SharedVmClock> {
     let path = config.vm_clock.value()?.as_path();
     match SharedVmClock::open(path) {
         Ok(clock) => {
-            tracing::info!(path = %path.display(), marker = clock.marker(), "watching the virtual machine");
+            tracing::info!(path = %path.display(), marker = %clock.mark(), "watching the virtual machine");
             Some(clock)
         }
         Err(VmClockError::Missing(_)) if path == Path::new(places::VM_CLOCK) => None,
@@ -125,13 +125,13 @@ pub(crate) fn vm_clock(config: &DaemonConfig) -> Option<SharedVmClock> {
 /// The virtual machine that the daemon runs in.
 struct Machine {
     clock: SharedVmClock,
-    marker: u64,
+    mark: MachineMark,
 }
 
 impl Machine {
     fn observe(&mut self) -> Result<(), Break> {
-        let to = self.clock.marker();
-        let from = std::mem::replace(&mut self.marker, to);
+        let to = self.clock.mark();
+        let from = std::mem::replace(&mut self.mark, to);
         if from == to { Ok(()) } else { Err(Break::Disrupted { from, to }) }
     }
 }
@@ -175,13 +175,13 @@ impl HostCounter {
 
     /// The same in a virtual machine whose VMClock is watched.
     pub(crate) fn in_machine(self, clock: Option<SharedVmClock>) -> Self {
-        let machine = clock.map(|clock| Machine { marker: clock.marker(), clock });
+        let machine = clock.map(|clock| Machine { mark: clock.mark(), clock });
         HostCounter { machine, ..self }
     }
 
-    /// The disruption marker of the virtual machine in this epoch, where it is watched.
-    pub(crate) fn marker(&self) -> Option<u64> {
-        self.machine.as_ref().map(|machine| machine.marker)
+    /// The mark of the virtual machine in this epoch, where it is watched.
+    pub(crate) fn machine_mark(&self) -> Option<MachineMark> {
+        self.machine.as_ref().map(|machine| machine.mark)
     }
 
     /// The counter in use.

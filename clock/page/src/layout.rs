@@ -44,6 +44,11 @@ pub mod header {
     pub const MACHINE: usize = 8;
     /// 1 where the writer watches a VMClock, else 0, as in pages of earlier writers.
     pub const MACHINE_WATCHED: usize = 9;
+    /// The virtual machine's generation counter that the latest publication rests on.
+    pub const GENERATION: usize = 10;
+    /// The sum over `MACHINE` and `GENERATION` where a generation counter is watched, else 0, as in pages of earlier
+    /// writers. One of these that goes on in a page leaves both words behind, and no sum of its next marker.
+    pub const GENERATION_CHECK: usize = 11;
 }
 
 /// Where the first slot begins.
@@ -221,6 +226,11 @@ pub(crate) fn sum(sequence: u64, words: &[u64]) -> u64 {
     }
     let [first, second, third, fourth] = sums;
     first.wrapping_add(second).wrapping_add(third.wrapping_add(fourth))
+}
+
+/// The word that says that a generation counter belongs to this disruption marker; never 0, which says that none does.
+pub(crate) fn generation_check(disruption: u64, generation: u64) -> u64 {
+    sum(0, &[disruption, generation]).max(1)
 }
 
 /// The word that says which counter, and which epoch of it.

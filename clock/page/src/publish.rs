@@ -8,7 +8,8 @@ use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, UNKNOWN_NOISE, header, s
 use crate::words::{self, PAGE, PageWords};
 use crate::{BootId, CounterId, Reader};
 use ffclock_units::{
-    Counter, CounterEpoch, Estimate, GrowingBound, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
+    Counter, CounterEpoch, Estimate, GrowingBound, GrowthRate, LeapStep, MachineMark, Period, ServerIdentity, Span,
+    Status, Ticks,
 };
 
 /// Everything that a page says at a time.
@@ -93,22 +94,31 @@ impl<M: AsRef<PageWords>> Writer<M> {
         is_damaged
     }
 
-    /// Shows readers the disruption marker of the virtual machine that publications rest on from here on, or that none
-    /// is watched. A publication that rests on another marker is withdrawn before.
-    pub fn show_machine(&mut self, marker: Option<u64>) {
+    /// Shows readers the mark of the virtual machine that publications rest on from here on, or that none is watched. A
+    /// publication that rests on another mark is withdrawn before.
+    pub fn show_machine(&mut self, mark: Option<MachineMark>) {
         let shown = Reader::new(self.memory.as_ref()).machine();
-        if shown == marker {
+        if shown == mark {
             return;
         }
-        if shown.is_some() {
+        // A writer that begins to state a generation goes on with what an earlier one left.
+        let still_holds = shown.is_none_or(|shown| mark.is_some_and(|mark| shown.holds_at(mark)));
+        if !still_holds {
             self.retire(Status::Unsynchronised);
         }
         let page = self.memory.as_ref();
+        let disruption = mark.map_or(0, |mark| mark.disruption);
+        let generation = mark.and_then(|mark| mark.generation);
+        // Who sees that none is watched, or a word of the new mark, sees the withdrawal.
+        words::order_stores();
         words::store(page, header::MACHINE_WATCHED, 0);
         words::order_stores();
-        words::store(page, header::MACHINE, marker.unwrap_or(0));
+        words::store(page, header::MACHINE, disruption);
+        words::store(page, header::GENERATION, generation.unwrap_or(0));
+        let check = generation.map_or(0, |generation| layout::generation_check(disruption, generation));
+        words::store(page, header::GENERATION_CHECK, check);
         words::order_stores();
-        words::store(page, header::MACHINE_WATCHED, marker.is_some().into());
+        words::store(page, header::MACHINE_WATCHED, mark.is_some().into());
     }
 
     /// Makes `publication`, of a clock with one server, what readers see. Never waits.

@@ -6,7 +6,7 @@ use crate::interval::{Interval, plain_interval};
 use crate::layout::{self, header, slot};
 use crate::words::{self, AtomicU64, Ordering, PAGE, PageWords};
 use crate::{BootId, CounterId, PageError, ReadError};
-use ffclock_units::{Bound, Counter, CounterEpoch, Reading, Status};
+use ffclock_units::{Bound, Counter, CounterEpoch, MachineMark, Reading, Status};
 
 /// Two publications must pass during one attempt to spoil it, so with a daemon the first succeeds. Against a writer
 /// that did nothing else than publish, on another core, 64 attempts once failed in 10^9 reads.
@@ -297,12 +297,17 @@ impl<'a> Reader<'a> {
         layout::counter_of(tag).map(|counter_id| Mark { counter_id, epoch: layout::epoch_of(tag) })
     }
 
-    /// The disruption marker of the virtual machine that all publications so far rest on; `None` where the writer
-    /// watches none. What was read before a look at the machine's own marker is good only if that is still the same.
-    #[inline(always)]
-    pub fn machine(&self) -> Option<u64> {
-        let is_watched = words::load(self.page, header::MACHINE_WATCHED) == 1;
-        is_watched.then(|| words::load(self.page, header::MACHINE))
+    /// The mark of the virtual machine that all publications so far rest on; `None` where the writer watches none. What
+    /// was read before a look at the machine's own mark is good only if this one holds there. What is read after this
+    /// call is of that mark or a later one.
+    pub fn machine(&self) -> Option<MachineMark> {
+        const PLACES: [usize; 4] =
+            [header::MACHINE_WATCHED, header::MACHINE, header::GENERATION, header::GENERATION_CHECK];
+        let [watched, disruption, generation, check] = PLACES.map(|place| words::load(self.page, place));
+        words::order_loads();
+        // The sum fails where an earlier writer, which states no generation, went on after one that did.
+        let has_generation = check == layout::generation_check(disruption, generation);
+        (watched == 1).then(|| MachineMark { disruption, generation: has_generation.then_some(generation) })
     }
 
     /// The status at a reading of the counter; [`Status::Unsynchronised`] also where the page cannot be read.

@@ -103,6 +103,12 @@ pub fn order_stores() {
     fence(Ordering::Release);
 }
 
+/// Loads after this call see at least what was stored before anything seen by loads before it.
+#[inline]
+pub fn order_loads() {
+    fence(Ordering::Acquire);
+}
+
 /// The sequence of the latest publication; 0 when there is none. Later loads see at least what it announces.
 #[inline]
 pub fn latest<const M: usize>(memory: &[AtomicU64; M], places: Places) -> u64 {

@@ -4,13 +4,13 @@
 mod common;
 
 use common::{EPOCH, HERTZ, REFERENCE, publication};
-use ffclock_page::layout::{SLOT_WORDS, SLOTS, STRIDE, slot};
+use ffclock_page::layout::{SLOT_WORDS, SLOTS, STRIDE, header, slot};
 use ffclock_page::{
     CounterId, IntervalWay, Mark, PageError, PageMemory, Publication, ReadError, Reader, Snapshot, Verified,
     VoteCounts, VotedPart, Writer,
 };
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, GrowingBound, GrowthRate, LeapStep, Moment, Period, Rate, Reading, Span,
+    Bound, Counter, CounterEpoch, GrowingBound, GrowthRate, LeapStep, MachineMark, Moment, Period, Rate, Reading, Span,
     StandardUncertainty, Status, Ticks, Utc,
 };
 use proptest::prelude::*;
@@ -126,27 +126,48 @@ fn a_clock_with_one_server_has_one_bound() {
     assert_eq!(snapshot.strict_reading_at(REFERENCE + seconds(7)), Ok(reading));
 }
 
-/// What rests on another marker is withdrawn first, and a restarted writer that shows the same one withdraws nothing.
+/// What rests on another mark is withdrawn first, and a restarted writer that shows the same one withdraws nothing.
 #[test]
 fn a_page_shows_the_machine_that_its_publications_rest_on() {
     let page = published(&publication());
     let reader = Reader::new(page.as_ref());
     assert_eq!(reader.machine(), None);
-    for (marker, status) in [
-        (Some(7), Status::Synchronised),
-        (Some(7), Status::Synchronised),
-        (Some(8), Status::Unsynchronised),
+    let mark = |disruption, generation| Some(MachineMark { disruption, generation });
+    for (mark, status) in [
+        (mark(7, None), Status::Synchronised),
+        (mark(7, None), Status::Synchronised),
+        (mark(8, None), Status::Unsynchronised),
         (None, Status::Unsynchronised),
-        (Some(u64::MAX), Status::Synchronised),
+        (mark(u64::MAX, None), Status::Synchronised),
         (None, Status::Unsynchronised),
+        (mark(u64::MAX, Some(0)), Status::Synchronised),
+        (mark(u64::MAX, Some(u64::MAX)), Status::Unsynchronised),
+        (None, Status::Unsynchronised),
+        // A daemon of this version after one of an earlier.
+        (mark(7, None), Status::Synchronised),
+        (mark(7, Some(3)), Status::Synchronised),
+        (mark(7, None), Status::Unsynchronised),
     ] {
         let mut writer = Writer::open(&page, None);
         if reader.machine().is_none() {
             writer.publish(&publication());
         }
-        writer.show_machine(marker);
-        assert_eq!((reader.machine(), reader.snapshot().unwrap().published_status()), (marker, status));
+        writer.show_machine(mark);
+        assert_eq!((reader.machine(), reader.snapshot().unwrap().published_status()), (mark, status));
     }
+}
+
+/// A writer of an earlier version goes on with the marker alone, and leaves the words of the generation as they are.
+#[test]
+fn a_generation_that_an_earlier_writer_left_behind_is_not_taken_for_its_own() {
+    let page = published(&publication());
+    let reader = Reader::new(page.as_ref());
+    Writer::open(&page, None).show_machine(Some(MachineMark { disruption: 7, generation: Some(3) }));
+    page.as_ref()[header::MACHINE].store(8, Ordering::Relaxed);
+    assert_eq!(reader.machine(), Some(MachineMark::of_disruption(8)));
+    // What readers of an earlier version look at is where it was.
+    assert_eq!(header::MACHINE_WATCHED, 9);
+    assert_eq!(page.as_ref()[header::MACHINE_WATCHED].load(Ordering::Relaxed), 1);
 }
 
 #[test]

@@ -3,8 +3,10 @@
 //! keeps one in a file.
 //!
 //! Another value of the disruption marker means that the machine was restored from a snapshot, migrated or copied, so
-//! that its counter may have jumped and its rate may be another. The line that a page may hold beside it gives the time
-//! of the host by the counter that both share.
+//! that its counter may have jumped and its rate may be another. The generation counter, where the host keeps one,
+//! changes when the machine was loaded from a saved state; a host may count that as no disruption (UAPI.13, section "VM
+//! Generation Count"), so both are watched. The line that a page may hold beside them gives the time of the host by the
+//! counter that both share.
 //!
 //! The writer makes the sequence odd, stores what is new and makes it even again; each store is a release, so who sees
 //! a new word sees the odd sequence too. The reader loads with acquire, and looks at the sequence before and after.
@@ -16,7 +18,8 @@ use crate::mapping::{Access, Mapping};
 use crate::shared_file::{self, FileIdentity, identity};
 use crate::{ForeignFormat, PageFileError, SharedWords};
 use core::sync::atomic::{AtomicU64, Ordering};
-use format::{GUARDED, MAGIC, MARKER, SEQUENCE, USED, VERSION};
+use ffclock_units::MachineMark;
+use format::{FLAGS, GENERATION, GUARDED, MAGIC, MARKER, SEQUENCE, USED, VERSION};
 pub use format::{VmClockLeap, VmClockLine, VmClockRefused, VmClockWords};
 use std::fs::{Metadata, OpenOptions};
 use std::io;
@@ -143,12 +146,26 @@ impl SharedVmClock {
         words.line().map(|line| (sequence, line))
     }
 
-    /// The disruption marker. Load it after what is to be known as undisturbed: a machine that is restored continues
-    /// between two instructions, so that whatever came before the load in the program came before the disruption too,
-    /// where the marker is the old one.
+    /// The words of disruption marker and generation counter, whether or not the page says that it has the second: what
+    /// changes in no case needs no further look. Load them after what is to be known as undisturbed: a machine that is
+    /// restored continues between two instructions, so that whatever came before the load in the program came before
+    /// the disruption too, where the words are the old ones.
     #[inline(always)]
-    pub fn marker(&self) -> u64 {
-        u64::from_le(self.mapping.words()[MARKER].load(Ordering::Acquire))
+    pub fn watched_words(&self) -> [u64; 2] {
+        let words = self.mapping.words();
+        let [marker, generation] = [&words[MARKER], &words[GENERATION]];
+        [u64::from_le(marker.load(Ordering::Acquire)), u64::from_le(generation.load(Ordering::Acquire))]
+    }
+
+    /// What these words mean in this page.
+    pub fn mark_of(&self, watched: [u64; 2]) -> MachineMark {
+        let words = self.mapping.words();
+        format::mark_of(load(words, 0), load(words, FLAGS), watched)
+    }
+
+    /// What the page shows of the machine's past.
+    pub fn mark(&self) -> MachineMark {
+        self.mark_of(self.watched_words())
     }
 }
 
@@ -268,11 +285,62 @@ mod tests {
     fn the_marker_is_seen_as_soon_as_the_host_changes_it() {
         let path = file_with("marker", &page(7));
         let clock = SharedVmClock::open(&path).unwrap();
-        assert_eq!(clock.marker(), 7);
+        assert_eq!(clock.mark(), MachineMark::of_disruption(7));
         let host = OpenOptions::new().write(true).open(&path).unwrap();
         for marker in [8, u64::MAX, 0] {
             host.write_all_at(&marker.to_le_bytes(), 8 * MARKER as u64).unwrap();
-            assert_eq!(clock.marker(), marker);
+            assert_eq!(clock.mark(), MachineMark::of_disruption(marker));
+        }
+        fs::remove_file(path).unwrap();
+    }
+
+    /// Offsets and values of `linux/vmclock-abi.h`: the generation counter at 0x68, its flag bit 8.
+    #[test]
+    fn the_generation_counter_counts_where_size_and_flag_state_it() {
+        let (size, flags, generation) = (4, 0x18, 0x68);
+        let path = file_with("generation", &page(7));
+        let clock = SharedVmClock::open(&path).unwrap();
+        let host = OpenOptions::new().write(true).open(&path).unwrap();
+        let write = |word: u64, at: u64| host.write_all_at(&word.to_le_bytes(), at).unwrap();
+        write(3, generation);
+        assert_eq!(clock.mark(), MachineMark::of_disruption(7), "no flag");
+        for flag in [7, 8] {
+            write(1 << flag, flags);
+            assert_eq!(clock.mark(), MachineMark { disruption: 7, generation: Some(3) }, "bit {flag}");
+        }
+        for count in [4, u64::MAX, 0] {
+            write(count, generation);
+            assert_eq!(clock.mark().generation, Some(count));
+        }
+        for flag in (0..7).chain(9..64) {
+            write(1 << flag, flags);
+            assert_eq!(clock.mark().generation, None, "bit {flag}");
+        }
+        write(1 << 8, flags);
+        for (octets, stated) in [(111_u32, None), (112, Some(0)), (4096, Some(0)), (u32::MAX, Some(0))] {
+            host.write_all_at(&octets.to_le_bytes(), size).unwrap();
+            assert_eq!(clock.mark().generation, stated, "{octets} octets");
+            assert!(SharedVmClock::open(&path).is_ok(), "{octets} octets");
+        }
+        fs::remove_file(path).unwrap();
+    }
+
+    /// Both halves of a write, from before the highest sequence and from that of a writer that died there.
+    #[test]
+    fn the_sequence_turns_over() {
+        let path = file_with("turns", &page(1));
+        fs::remove_file(&path).unwrap();
+        let file = VmClockFile::create(&path).unwrap();
+        assert!(file.give(&line_of(1)));
+        let clock = SharedVmClock::open_for_time(&path).unwrap();
+        let kind = load(file.memory.words(), SEQUENCE) & u64::from(u32::MAX);
+        for (found, number) in [(u32::MAX - 1, 2), (u32::MAX, 3)] {
+            store(file.memory.words(), SEQUENCE, kind | u64::from(found) << 32);
+            let before = clock.line().map(|(sequence, _)| sequence);
+            assert_eq!(before, if found & 1 == 0 { Ok(found) } else { Err(VmClockRefused::Torn) });
+            assert!(file.give(&line_of(number)));
+            let (sequence, line) = clock.line().unwrap();
+            assert_eq!((sequence, line.counter.raw()), (0, number), "after {found}");
         }
         fs::remove_file(path).unwrap();
     }

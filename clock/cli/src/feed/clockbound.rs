@@ -106,12 +106,13 @@ impl Feed for SegmentFeed {
 impl SegmentFeed {
     fn write(&mut self, clock: &Clock, sample: &FeedSample) -> Result<(), Failure> {
         let watched =
-            *self.watched.get_or_insert_with(|| clock.machine_marker().is_some() && Path::new(VM_CLOCK).exists());
+            *self.watched.get_or_insert_with(|| clock.machine_mark().is_some() && Path::new(VM_CLOCK).exists());
         let snapshot = clock.snapshot().map_err(|error| Failure::from(error.to_string()))?;
         let mut line = BoundLine::of(&snapshot, sample).map_err(|error| Failure::from(error.to_string()))?;
         if watched {
-            let marker = clock.machine_marker().ok_or("the daemon watches the VMClock no more")?;
-            line.marker = Some(marker);
+            let mark = clock.machine_mark().ok_or("the daemon watches the VMClock no more")?;
+            // Clients know the disruption marker alone. A new generation makes the page end its epoch, and this void.
+            line.marker = Some(mark.disruption);
         }
         // Nothing of this is of another epoch than the page, or nothing is written.
         clock.check_machine().map_err(|error| Failure::unsynchronised(error.to_string()))?;
@@ -293,4 +294,32 @@ fn open<const COUNT: usize>(path: &Path) -> Result<SharedWords<COUNT>, Failure> 
 fn generation_of(header: u64) -> u16 {
     let bytes = header.to_ne_bytes();
     u16::from_ne_bytes([bytes[6], bytes[7]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clients take 0 for a segment that was never written, and an odd generation for one that is being written: by a
+    /// writer that died too, from which the next one goes on.
+    #[test]
+    fn the_generation_turns_over_without_zero() {
+        let path = std::env::temp_dir().join(format!("ffclock-segment-{}", std::process::id()));
+        let mut segment = Segment::<WORDS_V2>::create(path.clone(), VERSION_2).unwrap();
+        let payload = [7; WORDS_V2 - HEADER_WORDS];
+        for (found, left) in [(0, 2), (2, 4), (0xfffd, 0xfffe), (0xfffe, 2), (0xffff, 2)] {
+            segment.memory.words()[1].store(segment.header(found), Ordering::Release);
+            segment.left = None;
+            segment.write(&payload).unwrap();
+            let header = segment.memory.words()[1].load(Ordering::Acquire);
+            assert_eq!((header, segment.left), (segment.header(left), Some(left)), "after {found}");
+        }
+        // All of them, one after the other.
+        for _ in 0..40_000 {
+            segment.write(&payload).unwrap();
+            let left = generation_of(segment.memory.words()[1].load(Ordering::Acquire));
+            assert!(left != 0 && left.is_multiple_of(2), "{left}");
+        }
+        std::fs::remove_file(path).unwrap();
+    }
 }

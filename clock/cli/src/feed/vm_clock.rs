@@ -10,17 +10,17 @@ use super::{Feed, FeedSample};
 use crate::failure::Failure;
 use ffclock_client::Clock;
 use ffclock_sys::{VmClockFile, VmClockLeap, VmClockLine};
-use ffclock_units::{Bound, CounterEpoch, CounterId, Span, Ticks};
+use ffclock_units::{Bound, CounterEpoch, CounterId, MachineMark, Span, Ticks};
 use std::path::{Path, PathBuf};
 
 /// Lines that agree to within more than this do not show that the counter went on undisturbed.
 const AGREEMENT: Span = Span::from_millis(1);
 
-/// Under which the last line was given: the page's epoch, and the marker of the machine that this host may be itself.
+/// Under which the last line was given: the page's epoch, and the mark of the machine that this host may be itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Under {
     epoch: CounterEpoch,
-    machine: Option<u64>,
+    machine: Option<MachineMark>,
 }
 
 /// The file.
@@ -68,7 +68,7 @@ impl VmClockFeed {
             leap: VmClockLeap::None,
             status: reading.status,
         };
-        let under = Under { epoch: snapshot.epoch(), machine: clock.machine_marker() };
+        let under = Under { epoch: snapshot.epoch(), machine: clock.machine_mark() };
         Ok((under, VmClockLine { marker: self.marker(under, &line), ..line.with_leap(snapshot.leap()) }))
     }
 

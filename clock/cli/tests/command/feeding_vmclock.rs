@@ -6,7 +6,7 @@ use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::Writer;
 use ffclock_sys::{SharedPage, SharedVmClock, VmClockRefused};
 use ffclock_units::{CounterEpoch, LeapTable, Span, Status};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn the_marker_changes_with_what_the_guests_know_and_not_with_the_daemon() {
         publication.epoch = CounterEpoch::from_raw(epoch);
         place.publish_by(&publication);
         place.run(&[&once[..], more].concat()).well();
-        SharedVmClock::open_for_time(&file).unwrap().marker()
+        SharedVmClock::open_for_time(&file).unwrap().mark().disruption
     };
     assert_eq!(fed(3, Span::ZERO, &[]), 1);
     place.publish_nothing();
@@ -69,6 +69,11 @@ fn the_marker_changes_with_what_the_guests_know_and_not_with_the_daemon() {
     assert_eq!(fed(5, Span::from_millis(3), &[]), 2, "a counter that jumped");
     assert_eq!(fed(5, Span::from_millis(3), &["--counter-offset", "1000000000"]), 3, "another counter of the guest");
     assert_eq!(fed(6, Span::from_millis(3), &["--counter-offset", "1000000000"]), 3);
+    let host = std::fs::File::options().write(true).open(&file).unwrap();
+    host.write_all_at(&u64::MAX.to_le_bytes(), 16).unwrap();
+    assert_eq!(fed(7, Span::from_millis(3), &["--counter-offset", "1000000000"]), u64::MAX);
+    assert_eq!(fed(8, Span::from_millis(6), &["--counter-offset", "1000000000"]), 0, "after the highest marker");
+    assert_eq!(fed(9, Span::from_millis(6), &["--counter-offset", "1000000000"]), 0, "which is a marker as any other");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use ffclock_counter::ffcounter::Ffcounter;
 use ffclock_counter::{CounterId, raw_clock, read_ordered};
 use ffclock_page::{BootId, Publication, VoteCounts, VotedPart, Writer};
 use ffclock_sys::{PageFileError, SharedPage};
-use ffclock_units::{CounterEpoch, GrowingBound, Moment, Period, Span, Ticks};
+use ffclock_units::{CounterEpoch, GrowingBound, MachineMark, Moment, Period, Span, Ticks};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::thread;
@@ -76,11 +76,15 @@ fn the_strict_bound_comes_with_the_same_time() {
     assert_eq!(clock.at_strict(other), Err(ReadError::OtherEpoch));
 }
 
-/// A VMClock with this disruption marker, as its host writes it.
-fn write_marker(path: &Path, marker: u64) {
+/// A VMClock with this mark, as its host writes it.
+fn write_mark(path: &Path, mark: MachineMark) {
     let mut bytes = vec![0; 4096];
     bytes[..12].copy_from_slice(b"VCLK\x70\0\0\0\x01\0\xff\0");
-    bytes[16..24].copy_from_slice(&marker.to_le_bytes());
+    bytes[16..24].copy_from_slice(&mark.disruption.to_le_bytes());
+    if let Some(generation) = mark.generation {
+        bytes[24..32].copy_from_slice(&(1_u64 << 8).to_le_bytes());
+        bytes[104..112].copy_from_slice(&generation.to_le_bytes());
+    }
     // In its place, as a program has it mapped.
     let file =
         std::fs::File::options().create(true).truncate(false).write(true).open(path).expect("a file for the test");
@@ -91,9 +95,9 @@ fn write_marker(path: &Path, marker: u64) {
 fn after_a_restore_no_reading_is_given_until_the_daemon_knows_of_it() {
     let directory = Directory::new();
     let (path, machine) = (directory.join("page"), directory.join("vmclock"));
-    write_marker(&machine, 1);
+    write_mark(&machine, MachineMark::of_disruption(1));
     let mut writer = writer(&path);
-    writer.show_machine(Some(1));
+    writer.show_machine(Some(MachineMark::of_disruption(1)));
     writer.publish(&publication());
     let clock = Clock::open_at(&path).unwrap();
     assert!(!clock.watches_machine(), "this machine has a VMClock of its own");
@@ -102,7 +106,7 @@ fn after_a_restore_no_reading_is_given_until_the_daemon_knows_of_it() {
     let before = clock.stamp();
     assert!(clock.now().is_ok() && clock.now().is_ok() && clock.at(before).is_ok());
 
-    write_marker(&machine, 2);
+    write_mark(&machine, MachineMark::of_disruption(2));
     for _ in 0..3 {
         assert_eq!(clock.now(), Err(ReadError::Disrupted));
         assert_eq!(clock.now_unordered(), Err(ReadError::Disrupted));
@@ -113,7 +117,7 @@ fn after_a_restore_no_reading_is_given_until_the_daemon_knows_of_it() {
     assert_eq!(clock.at(after), Err(ReadError::OtherEpoch));
     assert!(as_before.is_ok(), "a stamp from before is of the page's epoch");
 
-    writer.show_machine(Some(2));
+    writer.show_machine(Some(MachineMark::of_disruption(2)));
     assert_eq!(clock.now(), Err(ReadError::NoEstimate));
     let again = Publication { epoch: CounterEpoch::from_raw(publication().epoch.raw() + 1), ..publication() };
     writer.publish(&again);
@@ -123,8 +127,43 @@ fn after_a_restore_no_reading_is_given_until_the_daemon_knows_of_it() {
 
     writer.show_machine(None);
     writer.publish(&again);
-    write_marker(&machine, 3);
+    write_mark(&machine, MachineMark::of_disruption(3));
     assert!(clock.now().is_ok() && !clock.watches_machine(), "a daemon that watches nothing promises nothing");
+}
+
+/// The generation counter is watched where both the machine's host and the daemon's page state one, up to its highest
+/// value and over it.
+#[test]
+fn a_new_generation_alone_ends_the_epoch_too() {
+    let directory = Directory::new();
+    let (path, machine) = (directory.join("page"), directory.join("vmclock"));
+    let mark = |disruption, generation| MachineMark { disruption, generation };
+    write_mark(&machine, mark(1, Some(u64::MAX - 1)));
+    let mut writer = writer(&path);
+    writer.show_machine(Some(mark(1, Some(u64::MAX - 1))));
+    writer.publish(&publication());
+    let clock = Clock::open_at(&path).unwrap().watching(&machine).unwrap();
+    for (epoch, present) in [(2, mark(1, Some(u64::MAX))), (3, mark(1, Some(0))), (4, mark(u64::MAX, Some(0)))] {
+        let before = clock.stamp();
+        assert!(clock.now().is_ok() && clock.now().is_ok() && clock.at(before).is_ok());
+        write_mark(&machine, present);
+        assert_eq!((clock.now(), clock.now_unordered()), (Err(ReadError::Disrupted), Err(ReadError::Disrupted)));
+        let between = clock.stamp();
+        writer.show_machine(Some(present));
+        assert_eq!(clock.now(), Err(ReadError::NoEstimate), "{present}");
+        writer.publish(&Publication { epoch: CounterEpoch::from_raw(epoch), ..publication() });
+        assert!(clock.now().is_ok(), "{present}");
+        assert_eq!([before, between].map(|stamp| clock.at(stamp)), [Err(ReadError::OtherEpoch); 2], "{present}");
+    }
+    // A daemon of an earlier version, which knows of no generation.
+    writer.show_machine(Some(mark(5, None)));
+    writer.publish(&publication());
+    for generation in [None, Some(8), Some(9)] {
+        write_mark(&machine, mark(5, generation));
+        assert!(clock.now().is_ok() && clock.now().is_ok() && clock.at(clock.stamp()).is_ok(), "{generation:?}");
+    }
+    write_mark(&machine, mark(6, Some(9)));
+    assert_eq!(clock.now(), Err(ReadError::Disrupted));
 }
 
 /// What a program sees that may not open /dev/ffcounter, or on a machine without it.

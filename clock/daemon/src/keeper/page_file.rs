@@ -30,7 +30,7 @@ impl Keeper<'_> {
                 self.next_heartbeat = now;
                 journal.warn("the page's header was damaged: it is written again", &path.display().to_string());
             }
-            self.writer.show_machine(self.host_counter.marker());
+            self.writer.show_machine(self.host_counter.machine_mark());
             return;
         }
         // A daemon that replaced the page writes the history beside it as well.
@@ -41,7 +41,7 @@ impl Keeper<'_> {
         match SharedPage::create(path) {
             Ok(page) => {
                 self.writer = Writer::open(page, boot);
-                self.writer.show_machine(self.host_counter.marker());
+                self.writer.show_machine(self.host_counter.machine_mark());
                 self.next_heartbeat = now;
                 journal.warn("the page was removed or replaced: it is made again", &path.display().to_string());
             }

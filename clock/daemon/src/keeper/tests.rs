@@ -2,6 +2,7 @@
 //! that change.
 
 mod log_and_record;
+mod machine;
 mod polling;
 mod pools;
 #[path = "../../tests/common/server.rs"]
@@ -278,10 +279,14 @@ fn has_event(status: &StatusReport, text: &str) -> bool {
 /// Tampers with the host, and checks what readers and status say before and after the next exchange. Returns whether
 /// the rate was kept.
 fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
+    breaks_with("counter = \"tsc\"", name, tamper, said)
+}
+
+fn breaks_with(options: &str, name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
     let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
     let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];
     let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0), wander: None });
-    let mut case = Case::start_remembering(name, servers, "counter = \"tsc\"", memory);
+    let mut case = Case::start_remembering(name, servers, options, memory);
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
     assert!(case.keeper.peers[0].memory().is_some(), "the rate was remembered");
     assert!(case.reading().is_ok());

@@ -15,13 +15,15 @@
 //! 7, 8  0..8   standard uncertainty of the period, and its largest error, in the same units
 //! 9,10  0..8   the time at the counter    seconds since 1970, and units of 2^-64 s
 //! 11,12 0..8   standard uncertainty of the time, and its largest error [ns]
+//! 13    0..8   generation counter: another one after the machine was loaded from a saved state
 //! ```
 
 use ffclock_units::{
-    Bound, Counter, CounterId, GrowthRate, Leap, LeapStep, Moment, Period, Span, StandardUncertainty, Status, Tai, Utc,
+    Bound, Counter, CounterId, GrowthRate, Leap, LeapStep, MachineMark, Moment, Period, Span, StandardUncertainty,
+    Status, Tai, Utc,
 };
 
-/// The words that hold what is known.
+/// The words of a line of time, and all before them.
 pub(super) const USED: usize = 13;
 /// The first word that the sequence guards, beside the fields that stay.
 pub(super) const GUARDED: usize = 2;
@@ -29,6 +31,12 @@ pub(super) const GUARDED: usize = 2;
 pub(super) const SEQUENCE: usize = 1;
 /// Where the marker is.
 pub(super) const MARKER: usize = 2;
+/// Where the flags are.
+pub(super) const FLAGS: usize = 3;
+/// Where the generation counter is.
+pub(super) const GENERATION: usize = 13;
+/// The length of a page that has one [octets].
+const SIZE_WITH_GENERATION: u32 = 112;
 const STATE: usize = 4;
 /// "VCLK".
 pub(super) const MAGIC: u32 = 0x4b4c_4356;
@@ -44,13 +52,17 @@ const STATUS_UNKNOWN: u8 = 0;
 const STATUS_SYNCHRONISED: u8 = 2;
 const STATUS_FREE_RUNNING: u8 = 3;
 
-/// What is stated, as flags. The two descriptions of the format differ in the bits from 7 on, which are left alone.
+/// What is stated, as flags. The two descriptions of the format differ in the bits from 7 on.
 mod flag {
     pub(super) const TAI_OFFSET: u64 = 1;
     pub(super) const PERIOD_UNCERTAINTY: u64 = 1 << 3;
     pub(super) const PERIOD_ERROR: u64 = 1 << 4;
     pub(super) const TIME_UNCERTAINTY: u64 = 1 << 5;
     pub(super) const TIME_ERROR: u64 = 1 << 6;
+    /// There is a generation counter: bit 8 for the kernel, bit 7 for the UAPI group. By the other description these
+    /// bits say something of the time and of interrupts, and a host that sets them for that lets the word stand still:
+    /// to watch it then is no harm.
+    pub(super) const GENERATION: u64 = 1 << 7 | 1 << 8;
     pub(super) const ALL: u64 = TAI_OFFSET | PERIOD_UNCERTAINTY | PERIOD_ERROR | TIME_UNCERTAINTY | TIME_ERROR;
 }
 
@@ -302,6 +314,12 @@ impl VmClockLine {
         let age = self.period * (counter - self.counter);
         (self.time + age, self.bound.0.grown(age, self.bound.1))
     }
+}
+
+/// What a page of this first word and these flags shows of the machine's past by the words of marker and generation.
+pub(super) const fn mark_of(first: u64, flags: u64, [disruption, word]: [u64; 2]) -> MachineMark {
+    let has_generation = (first >> 32) as u32 >= SIZE_WITH_GENERATION && flags & flag::GENERATION != 0;
+    MachineMark { disruption, generation: if has_generation { Some(word) } else { None } }
 }
 
 const UNKNOWN: GrowthRate = GrowthRate::from_units(u64::MAX);

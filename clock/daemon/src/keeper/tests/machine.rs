@@ -1,0 +1,23 @@
+//! The virtual machine that the daemon runs in, restored, migrated or copied.
+
+use super::*;
+use std::os::unix::fs::FileExt;
+
+/// The counter of another host has another rate, within what crystals differ: that of the old one is a better beginning
+/// than none. Here the generation counter alone changes, and turns over.
+#[test]
+fn a_disruption_leaves_the_rate_and_nothing_else() {
+    let path = std::env::temp_dir().join(format!("ffclock-keeper-vmclock-{}", std::process::id()));
+    let mut page = vec![0; 4096];
+    page[..12].copy_from_slice(b"VCLK\x70\0\0\0\x01\0\xff\0");
+    // The flag of the generation counter, which is at its highest value.
+    page[25] = 1;
+    page[104..112].fill(0xff);
+    std::fs::write(&path, page).unwrap();
+    let host = std::fs::File::options().write(true).open(&path).unwrap();
+    let options = format!("counter = \"tsc\"\nvm_clock = \"{}\"", path.display());
+    let restore = |_: &Case| host.write_all_at(&[0; 8], 104).unwrap();
+    let said = format!("its marker was 0 of generation {} and is 0 of generation 0", u64::MAX);
+    assert!(breaks_with(&options, "disruption", restore, &said));
+    std::fs::remove_file(path).unwrap();
+}
