@@ -26,21 +26,30 @@
 //! // ... and show it.
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//! [`Instant`] and [`Timestamp`] are the same in the manner of `std::time`.
+//!
 //! The C interface is in `include/ffclock.h`; its guide is `docs/client.md`.
 #![deny(missing_docs)]
 
 mod c_api;
 mod civil;
 mod clock;
+mod instant;
 mod machine;
 mod open;
 mod order;
 mod stamp;
 
+/// The examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client.md")]
+pub enum Guide {}
+
 pub use civil::CivilTime;
 pub use clock::{Clock, WaitError};
 pub use ffclock_page::{Interval, IntervalWay, PageError, ReadError, Snapshot, VotedTime};
-pub use ffclock_units::{Bound, Reading, StandardUncertainty, Status};
+pub use ffclock_units::{Bound, MachineMark, Moment, Reading, Span, StandardUncertainty, Status, Tai, Utc};
+pub use instant::{Instant, Timestamp};
 pub use open::{OpenError, default_page};
 pub use order::{certainly_before, earliest, latest};
 pub use stamp::Stamp;

@@ -1,9 +1,10 @@
 //! A counter reading kept for later.
 
+use core::cmp::Ordering;
 use ffclock_units::{Counter, CounterEpoch};
 
 /// A raw reading of the counter, and the epoch in which it was taken. Not yet a time: [`Clock::at`](crate::Clock::at)
-/// makes it one.
+/// makes it one. Two stamps of one clock are ordered where they are of one epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
     counter: Counter,
@@ -37,6 +38,22 @@ impl Stamp {
     }
 }
 
+impl PartialOrd for Stamp {
+    /// Right across a turn of the counter: a stamp is after those of the last half turn.
+    fn partial_cmp(&self, other: &Stamp) -> Option<Ordering> {
+        if self == other {
+            return Some(Ordering::Equal);
+        }
+        let is_known = self.epoch == other.epoch && self.epoch != NO_EPOCH;
+        // Half a turn apart neither is after the other.
+        match (self.counter.is_after(other.counter), other.counter.is_after(self.counter)) {
+            (true, false) if is_known => Some(Ordering::Greater),
+            (false, true) if is_known => Some(Ordering::Less),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +66,21 @@ mod tests {
     fn the_midpoint_lies_between_in_the_same_epoch() {
         assert_eq!(stamp(10, 1).midpoint(stamp(20, 1)), stamp(15, 1));
         assert_eq!(stamp(20, 1).midpoint(stamp(10, 1)), stamp(15, 1));
+    }
+
+    #[test]
+    fn stamps_are_ordered_within_an_epoch() {
+        assert!(stamp(10, 1) < stamp(20, 1) && stamp(20, 1) > stamp(10, 1));
+        assert!(stamp(u64::MAX, 1) < stamp(3, 1), "across the turn of the counter");
+        assert_eq!(stamp(10, 1).partial_cmp(&stamp(10, 1)), Some(Ordering::Equal));
+        for (one, other) in [
+            (stamp(10, 1), stamp(20, 2)),
+            (stamp(10, 1), stamp(10, 2)),
+            (stamp(0, 1), stamp(1 << 63, 1)),
+            (stamp(10, NO_EPOCH.raw()), stamp(20, NO_EPOCH.raw())),
+        ] {
+            assert_eq!((one.partial_cmp(&other), other.partial_cmp(&one)), (None, None), "{one:?}, {other:?}");
+        }
     }
 
     #[test]

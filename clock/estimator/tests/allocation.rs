@@ -4,78 +4,19 @@
 //! The allocator is the program's, so this test has a file, and thus a program, of its own.
 
 mod common;
+mod counting;
 
 use common::{DAY, HOUR, World};
+use counting::{allocations, live};
 use ffclock_estimator::{
     Classic, ClassicConfig, Ensemble, Estimator, Event, Learned, LearnedConfig, SmoothedTime, Smoother,
 };
 use ffclock_units::Period;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-std::thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// What is allocated and not given back, bytes.
-    static LIVE: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count(size: usize) {
-    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-    LIVE.set(LIVE.get().wrapping_add(size));
-}
-
-/// Another thread may give back what this one has allocated, hence the wrapping.
-fn give_back(size: usize) {
-    LIVE.set(LIVE.get().wrapping_sub(size));
-}
-
-// SAFETY: every call is handed on to the system's allocator as it came. The counters are plain words of the thread that
-// need no destructor, so that counting neither allocates nor panics.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size());
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size());
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is the same.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size);
-        give_back(layout.size());
-        // SAFETY: the caller keeps the contract of `realloc`, which is the same; the block came from the system's
-        // allocator.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        give_back(layout.size());
-        // SAFETY: the caller keeps the contract of `dealloc`, which is the same; the block came from the system's
-        // allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// The learned estimator looks at what it learned after 40, 160 and 640 exchanges; there are more than these before the
 /// restart and after it.
 const LAST_LOOK: usize = 640;
 const RESTART: usize = 4_000;
-
-/// How often `work` allocates, and what it yields.
-fn allocations<T>(work: impl FnOnce() -> T) -> (u64, T) {
-    let before = ALLOCATIONS.get();
-    let outcome = work();
-    (ALLOCATIONS.get() - before, outcome)
-}
 
 /// Changes of route in both directions and in one, a lie that ends and one that stays, a server that is another,
 /// congestion, two hours without packets.
@@ -176,15 +117,15 @@ fn a_server_takes_at_most_two_mebibytes_of_the_common_clock() {
     const MOST_WITH_OWN: usize = 7;
     let nominal = Period::from_hertz(1e9).expect("a counter has a frequency");
     let (config, classic) = (LearnedConfig::default(), ClassicConfig::default());
-    let before = LIVE.get();
+    let before = live();
     let own = Learned::new(config.clone(), classic.clone(), nominal, None);
-    let alone = LIVE.get() - before;
+    let alone = live() - before;
     println!("one estimator: {alone} bytes, {} by its own account", own.bytes());
     assert!(alone.abs_diff(own.bytes()) < alone / 50, "{alone}, {}", own.bytes());
     for servers in [2, 4, 7, 16] {
-        let before = LIVE.get();
+        let before = live();
         let ensemble = Ensemble::new(config.clone(), &classic, nominal, servers);
-        let shared = LIVE.get() - before;
+        let shared = live() - before;
         let each = alone + shared / servers;
         println!(
             "{servers} servers: {shared} bytes together, {} by its own account, {each} a server",
@@ -204,13 +145,13 @@ fn a_recording_to_be_smoothed_takes_three_hundred_bytes_an_exchange() {
     let nominal = Period::from_hertz(1e9).expect("a counter has a frequency");
     let mut smoother = Smoother::new(LearnedConfig::default(), ClassicConfig::default(), nominal);
     let mut world = World::lan(5);
-    let before = LIVE.get();
+    let before = live();
     let mut kept = 0;
     while kept < EXCHANGES {
         world.advance(world.time() + 16.0);
         kept += usize::from(smoother.update(&world.exchange()));
     }
-    let each = (LIVE.get() - before) as f64 / EXCHANGES as f64;
+    let each = (live() - before) as f64 / EXCHANGES as f64;
     let result = size_of::<SmoothedTime>();
     println!("{each:.1} bytes for each exchange while they come, {result} of its smoothed time");
     assert!((250.0..310.0).contains(&each), "{each}");

@@ -6,6 +6,7 @@ mod clock;
 mod common;
 mod damage;
 mod examples;
+mod instant;
 mod order;
 mod page_header;
 mod threads;
