@@ -50,12 +50,14 @@ impl PtpParts {
 /// Where PTP is served: each device with each family.
 fn places(config: &PtpConfig) -> Vec<PtpPlace> {
     let devices = config.interfaces.as_slice().iter().map(|device| device.as_str());
-    let (has_ipv4, has_ipv6) = (config.family != PtpFamily::Ipv6, config.family != PtpFamily::Ipv4);
-    let of = |device: &str| {
-        let four = has_ipv4.then(|| PtpPlace::ipv4(device));
-        [four, has_ipv6.then(|| PtpPlace::ipv6(device, config.multicast_scope))]
+    let six = |device| PtpPlace::ipv6(device, config.multicast_scope);
+    let of = |device| match config.family {
+        PtpFamily::Ipv4 => vec![PtpPlace::ipv4(device)],
+        PtpFamily::Ipv6 => vec![six(device)],
+        PtpFamily::Both => vec![PtpPlace::ipv4(device), six(device)],
+        PtpFamily::Ethernet => vec![PtpPlace::ethernet(device)],
     };
-    devices.flat_map(of).flatten().collect()
+    devices.flat_map(of).collect()
 }
 
 /// An identity made from the address of a device. Its second-lowest bit says that it was made up here, because other
@@ -170,5 +172,7 @@ mod tests {
         config.set("family", "both").unwrap();
         let names: Vec<String> = places(&config).iter().map(PtpPlace::name).collect();
         assert_eq!(names, ["eth0/ipv4", "eth0/ipv6", "eth1/ipv4", "eth1/ipv6"]);
+        config.set("family", "ethernet").unwrap();
+        assert_eq!(places(&config).first().map(PtpPlace::name).as_deref(), Some("eth0/ethernet"));
     }
 }

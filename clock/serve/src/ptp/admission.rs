@@ -1,13 +1,15 @@
 //! Whose messages are taken: the networks and the rate limit of the whole server, for all that is answered.
 //!
 //! Announce messages pass: a network that is not served may have a better master, and two masters in one domain are
-//! worse than none. What they can do is bounded by the table of foreign masters.
+//! worse than none. What they can do is bounded by the table of foreign masters. Frames come from no network: all on
+//! the link are served, each device at a rate of its own.
 
+use super::sockets::PtpSender;
 use crate::limit::{Chance, LimitTime, RateTable};
 use crate::policy::Policy;
 use ffclock_units::{Moment, Mono};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// Kinds of messages (IEEE 1588-2019, table 36).
 const DELAY_REQ: u8 = 1;
@@ -41,15 +43,15 @@ impl Admission {
     }
 
     /// Whether a message is handed to the grandmaster.
-    pub(super) fn admits(&mut self, (octets, from): (&[u8], IpAddr), now: Moment<Mono>, policy: &Policy) -> bool {
+    pub(super) fn admits(&mut self, (octets, from): (&[u8], PtpSender), now: Moment<Mono>, policy: &Policy) -> bool {
         if !matches!(kind(octets), Some(DELAY_REQ | PDELAY_REQ | SIGNALING)) {
             return true;
         }
-        if !policy.access.is_served(from) {
+        if matches!(from, PtpSender::Host(ip) if !policy.access.is_served(ip)) {
             self.counts.denied += 1;
             return false;
         }
-        if self.table.admit(from, LimitTime::from_seconds(now.since_origin().as_seconds()), &policy.limit) {
+        if self.table.admit(network_of(from), LimitTime::from_seconds(now.since_origin().as_seconds()), &policy.limit) {
             return true;
         }
         let is_leaked = self.chance.one_in(policy.leak);
@@ -68,6 +70,16 @@ impl Admission {
     /// Whether it counts when the message came.
     pub(super) fn is_timed(octets: &[u8]) -> bool {
         matches!(kind(octets), Some(DELAY_REQ | PDELAY_REQ))
+    }
+}
+
+/// Where the rate of a sender is counted. Networks of IPv6 are counted by their first half.
+fn network_of(from: PtpSender) -> IpAddr {
+    match from {
+        PtpSender::Host(ip) => ip,
+        PtpSender::Device([a, b, c, d, e, f]) => {
+            Ipv6Addr::from([0, 0, a, b, c, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0]).into()
+        }
     }
 }
 

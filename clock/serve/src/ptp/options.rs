@@ -11,9 +11,10 @@ ffclock_units::options! {
     /// Options of PTP: a grandmaster on network devices of this host.
     pub struct PtpConfig {
         /// The network devices that PTP is served on: with a list such as `["eth0"]` PTP is served. UDP ports 319 and
-        /// 320 take the capability CAP_NET_BIND_SERVICE at the start.
+        /// 320 take the capability CAP_NET_BIND_SERVICE at the start, frames take CAP_NET_RAW.
         interfaces: Devices = Devices(Vec::new());
-        /// How messages travel: over UDP/IPv4, UDP/IPv6 or both.
+        /// How messages travel: over UDP/IPv4, UDP/IPv6 or both, or in Ethernet frames, to which `allow` and `deny` do
+        /// not apply.
         family: PtpFamily = PtpFamily::Ipv4;
         /// The domain.
         domain: u16 = 0, 0 => 255;
@@ -91,9 +92,11 @@ pub enum PtpFamily {
     Ipv6,
     /// Both.
     Both,
+    /// Ethernet frames.
+    Ethernet,
 }
 
-words!(PtpFamily { Ipv4: "ipv4", Ipv6: "ipv6", Both: "both" });
+words!(PtpFamily { Ipv4: "ipv4", Ipv6: "ipv6", Both: "both", Ethernet: "ethernet" });
 
 /// The class of a clock whose bound is too large for a better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

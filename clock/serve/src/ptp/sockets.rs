@@ -1,7 +1,11 @@
-//! The two sockets of a port of the grandmaster, and the messages whose stamps have not come.
+//! The sockets of a port of the grandmaster, two over UDP and one over Ethernet, and the messages whose stamps have not
+//! come.
 
 use ffclock_ptp::{Audience, Channel, NetworkAddress, PtpTicket, PtpTransmit};
-use ffclock_sys::{AwaitedStamps, BestStamp, SocketEvent, StampMode, StampedSocket, Stamper, device_index};
+use ffclock_sys::{
+    AwaitedStamps, BestStamp, DeviceAddress, FrameKind, Received, Sent, SocketEvent, StampMode, StampedSocket, Stamper,
+    device_index,
+};
 use ffclock_units::{Moment, Mono};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -9,6 +13,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The ports of event and of general messages (IEEE 1588-2019, annexes C and D).
 const PORTS: [u16; 2] = [319, 320];
+/// The EtherType of PTP, and the groups of all clocks and of the neighbour in frames (annex E).
+const FRAMES: u16 = 0x88f7;
+const FRAME_GROUPS: [DeviceAddress; 2] = [[0x01, 0x1b, 0x19, 0, 0, 0], [0x01, 0x80, 0xc2, 0, 0, 0x0e]];
 /// The most messages that wait for a stamp.
 const MOST_WAITING: usize = 256;
 /// Room for messages that wait to be taken over, where the host permits it.
@@ -18,36 +25,53 @@ const WAITING_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PtpPlace {
     pub(crate) device: String,
-    /// The groups of all clocks and of the neighbour.
-    pub(crate) groups: [IpAddr; 2],
+    pub(crate) way: PtpWay,
+}
+
+/// How messages travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PtpWay {
+    /// Over UDP, to these groups of all clocks and of the neighbour or to one host.
+    Udp([IpAddr; 2]),
+    /// In frames.
+    Ethernet,
 }
 
 impl PtpPlace {
     pub(crate) fn ipv4(device: &str) -> Self {
         let groups = [Ipv4Addr::new(224, 0, 1, 129), Ipv4Addr::new(224, 0, 0, 107)].map(IpAddr::V4);
-        PtpPlace { device: device.to_owned(), groups }
+        PtpPlace { device: device.to_owned(), way: PtpWay::Udp(groups) }
     }
 
     /// With the group of all clocks in this scope.
     pub(crate) fn ipv6(device: &str, scope: u16) -> Self {
         let everyone = Ipv6Addr::new(0xff00 | scope & 15, 0, 0, 0, 0, 0, 0, 0x181);
         let neighbour = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x6b);
-        PtpPlace { device: device.to_owned(), groups: [everyone, neighbour].map(IpAddr::V6) }
+        PtpPlace { device: device.to_owned(), way: PtpWay::Udp([everyone, neighbour].map(IpAddr::V6)) }
+    }
+
+    pub(crate) fn ethernet(device: &str) -> Self {
+        PtpPlace { device: device.to_owned(), way: PtpWay::Ethernet }
     }
 
     /// As status and metrics name it.
     pub(crate) fn name(&self) -> String {
-        let family = if self.groups[0].is_ipv4() { "ipv4" } else { "ipv6" };
-        format!("{}/{family}", self.device)
+        let way = match self.way {
+            PtpWay::Udp([everyone, _]) if everyone.is_ipv4() => "ipv4",
+            PtpWay::Udp(_) => "ipv6",
+            PtpWay::Ethernet => "ethernet",
+        };
+        format!("{}/{way}", self.device)
     }
 }
 
-/// Both sockets, open.
+/// The sockets, open.
 pub(crate) struct PtpSockets {
     event: StampedSocket,
-    general: StampedSocket,
+    /// None over Ethernet, where one socket has all messages.
+    general: Option<StampedSocket>,
     device: u32,
-    groups: [IpAddr; 2],
+    way: PtpWay,
     waiting: AwaitedStamps<PtpTicket>,
 }
 
@@ -55,27 +79,36 @@ impl PtpSockets {
     /// # Errors
     /// They cannot be had; the text says why and names the remedy.
     pub(crate) fn open(place: &PtpPlace) -> Result<Self, String> {
-        let name = &place.device;
+        let PtpPlace { device: name, way } = place;
         let device = device_index(name).ok_or_else(|| format!("there is no network device {name}"))?;
-        let opened = |port, mode| {
-            let socket = StampedSocket::on_device((port, device), &place.groups, mode);
-            socket.map_err(|error| explained(&error, (port, name)))
+        let (event, general) = match way {
+            PtpWay::Udp(groups) => {
+                let opened = |port, mode| {
+                    let socket = StampedSocket::on_device((port, device), groups, mode);
+                    socket.map_err(|error| explained(&error, (port, name)))
+                };
+                // When general messages pass is of no importance.
+                (opened(PORTS[0], StampMode::Kernel)?, Some(opened(PORTS[1], StampMode::User)?))
+            }
+            PtpWay::Ethernet => {
+                let kind = FrameKind { protocol: FRAMES, device };
+                let socket = StampedSocket::of_frames(kind, &FRAME_GROUPS, StampMode::Kernel);
+                (socket.map_err(|error| frames_explained(&error, name))?, None)
+            }
         };
-        let event = opened(PORTS[0], StampMode::Kernel)?;
-        // When these pass is of no importance.
-        let general = opened(PORTS[1], StampMode::User)?;
         // The host may permit less.
         let _ = event.enlarge_receive_buffer(WAITING_BYTES);
-        Ok(PtpSockets { event, general, device, groups: place.groups, waiting: AwaitedStamps::new(MOST_WAITING) })
+        Ok(PtpSockets { event, general, device, way: *way, waiting: AwaitedStamps::new(MOST_WAITING) })
     }
 
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.event.as_fd(), self.general.as_fd()]
+        [self.event.as_fd(), self.general.as_ref().unwrap_or(&self.event).as_fd()]
     }
 
     /// How many messages the kernel threw away because a socket was full.
     pub(crate) fn dropped(&self) -> u64 {
-        [&self.event, &self.general].into_iter().filter_map(|socket| socket.dropped().ok()).map(u64::from).sum()
+        let sockets = [Some(&self.event), self.general.as_ref()].into_iter().flatten();
+        sockets.filter_map(|socket| socket.dropped().ok()).map(u64::from).sum()
     }
 
     /// # Errors
@@ -85,9 +118,10 @@ impl PtpSockets {
         channel: Channel,
         (buffer, stamper): (&mut [u8], &mut Stamper),
     ) -> io::Result<Option<SocketEvent>> {
-        match channel {
-            Channel::Event => self.event.next_event(buffer, stamper),
-            Channel::General => self.general.next_event(buffer, stamper),
+        match (channel, &mut self.general) {
+            (Channel::Event, _) => self.event.next_event(buffer, stamper),
+            (Channel::General, Some(general)) => general.next_event(buffer, stamper),
+            (Channel::General, None) => Ok(None),
         }
     }
 
@@ -101,25 +135,39 @@ impl PtpSockets {
         transmit: PtpTransmit,
         (stamper, now): (&mut Stamper, Moment<Mono>),
     ) -> io::Result<Option<(PtpTicket, BestStamp)>> {
-        let (socket, port) = match transmit.channel {
-            Channel::Event => (&mut self.event, PORTS[0]),
-            Channel::General => (&mut self.general, PORTS[1]),
-        };
-        let to = match transmit.audience {
-            Audience::Everyone => SocketAddr::new(self.groups[0], port),
-            Audience::Neighbour => SocketAddr::new(self.groups[1], port),
-            Audience::One(NetworkAddress(octets)) => match Ipv6Addr::from(octets).to_canonical() {
-                IpAddr::V6(ip) if ip.is_unicast_link_local() => SocketAddrV6::new(ip, port, 0, self.device).into(),
-                ip => SocketAddr::new(ip, port),
-            },
-        };
-        let sent = socket.send_to(transmit.octets.as_slice(), to, stamper)?;
+        let sent = self.send_on_its_way(&transmit, stamper)?;
         let Some(ticket) = transmit.ticket else { return Ok(None) };
         if let Some(best) = sent.best {
             return Ok(Some((ticket, best)));
         }
         self.waiting.push((sent, ticket), now);
         Ok(None)
+    }
+
+    fn send_on_its_way(&mut self, transmit: &PtpTransmit, stamper: &mut Stamper) -> io::Result<Sent> {
+        let octets = transmit.octets.as_slice();
+        let (socket, port) = match (transmit.channel, &mut self.general) {
+            (Channel::General, Some(general)) => (general, PORTS[1]),
+            (Channel::General, None) | (Channel::Event, _) => (&mut self.event, PORTS[0]),
+        };
+        match self.way {
+            PtpWay::Udp(groups) => {
+                let to = match transmit.audience {
+                    Audience::Everyone => SocketAddr::new(groups[0], port),
+                    Audience::Neighbour => SocketAddr::new(groups[1], port),
+                    Audience::One(address) => host_of(address, (self.device, port)),
+                };
+                socket.send_to(octets, to, stamper)
+            }
+            PtpWay::Ethernet => {
+                let to = match transmit.audience {
+                    Audience::Everyone => FRAME_GROUPS[0],
+                    Audience::Neighbour => FRAME_GROUPS[1],
+                    Audience::One(NetworkAddress([.., a, b, c, d, e, f])) => [a, b, c, d, e, f],
+                };
+                socket.send_frame(octets, (FrameKind { protocol: FRAMES, device: self.device }, to), stamper)
+            }
+        }
     }
 
     /// The messages whose stamps have not come.
@@ -139,11 +187,44 @@ impl PtpSockets {
     }
 }
 
-/// The address of a host as the protocol knows it.
-pub(crate) fn network_address(ip: IpAddr) -> NetworkAddress {
-    match ip {
-        IpAddr::V4(ip) => NetworkAddress(ip.to_ipv6_mapped().octets()),
-        IpAddr::V6(ip) => NetworkAddress(ip.octets()),
+/// Who sent a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PtpSender {
+    Host(IpAddr),
+    /// The sender of a frame.
+    Device(DeviceAddress),
+}
+
+impl PtpSender {
+    pub(crate) fn of(received: &Received) -> Self {
+        received.device.map_or(PtpSender::Host(received.from.ip()), PtpSender::Device)
+    }
+
+    /// As the protocol knows it.
+    pub(crate) fn address(self) -> NetworkAddress {
+        match self {
+            PtpSender::Host(IpAddr::V4(ip)) => NetworkAddress(ip.to_ipv6_mapped().octets()),
+            PtpSender::Host(IpAddr::V6(ip)) => NetworkAddress(ip.octets()),
+            PtpSender::Device([a, b, c, d, e, f]) => NetworkAddress([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, e, f]),
+        }
+    }
+}
+
+fn host_of(NetworkAddress(octets): NetworkAddress, (device, port): (u32, u16)) -> SocketAddr {
+    match Ipv6Addr::from(octets).to_canonical() {
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => SocketAddrV6::new(ip, port, 0, device).into(),
+        ip => SocketAddr::new(ip, port),
+    }
+}
+
+/// Why there is no socket of frames, and the remedy.
+fn frames_explained(error: &io::Error, device: &str) -> String {
+    let remedy = "packaging/systemd/ffclock-serve-ptp-ethernet.conf";
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("PTP over Ethernet on {device} takes the capability CAP_NET_RAW ({remedy} gives it): {error}")
+        }
+        _ => format!("PTP over Ethernet on {device}: {error} (in the shipped unit {remedy} permits its sockets)"),
     }
 }
 
@@ -166,13 +247,19 @@ mod tests {
     fn a_missing_right_is_named() {
         let text = explained(&io::ErrorKind::PermissionDenied.into(), (319, "eth0"));
         assert!(text.starts_with("UDP port 319 on eth0 takes the capability CAP_NET_BIND_SERVICE"), "{text}");
-        assert!(PtpSockets::open(&PtpPlace::ipv4("nowhere9")).is_err_and(|error| error.contains("nowhere9")));
+        let text = frames_explained(&io::ErrorKind::PermissionDenied.into(), "eth0");
+        assert!(text.starts_with("PTP over Ethernet on eth0 takes the capability CAP_NET_RAW"), "{text}");
+        for place in [PtpPlace::ipv4("nowhere9"), PtpPlace::ethernet("nowhere9")] {
+            assert!(PtpSockets::open(&place).is_err_and(|error| error.contains("nowhere9")));
+        }
     }
 
     #[test]
     fn a_place_has_its_name_and_its_groups() {
         assert_eq!(PtpPlace::ipv4("eth0").name(), "eth0/ipv4");
         let six = PtpPlace::ipv6("eth0", 5);
-        assert_eq!((six.name().as_str(), six.groups[0]), ("eth0/ipv6", "ff05::181".parse().unwrap()));
+        assert_eq!(six.name(), "eth0/ipv6");
+        assert!(matches!(six.way, PtpWay::Udp([everyone, _]) if everyone.to_string() == "ff05::181"));
+        assert_eq!(PtpPlace::ethernet("eth0").name(), "eth0/ethernet");
     }
 }

@@ -1,7 +1,7 @@
 //! One port of the grandmaster: its sockets, its state machine, and the thread that drives them.
 
 use super::admission::Admission;
-use super::sockets::{PtpSockets, network_address};
+use super::sockets::{PtpSender, PtpSockets};
 use super::stated::{ClaimOptions, StatedClock, claim_of};
 use crate::policy::{Policy, PolicyBoard};
 use ffclock_control::serve::PtpPortReport;
@@ -190,7 +190,8 @@ impl PortWorker {
     fn take(&mut self, received: &Received) {
         let now = mono_now();
         let octets = self.buffer.get(..received.length).unwrap_or(&self.buffer);
-        if !self.admission.admits((octets, received.from.ip()), now, &self.policy) {
+        let from = PtpSender::of(received);
+        if !self.admission.admits((octets, from), now, &self.policy) {
             return;
         }
         let stamp = received.best.stamp;
@@ -201,7 +202,7 @@ impl PortWorker {
             return;
         }
         self.counts.unstamped += u64::from(stamp.location == StampLocation::User && Admission::is_timed(octets));
-        let arrived = (arrived.unwrap_or(Moment::from_origin(Span::ZERO)), network_address(received.from.ip()));
+        let arrived = (arrived.unwrap_or(Moment::from_origin(Span::ZERO)), from.address());
         self.grandmaster.handle_message(octets, arrived, now);
         self.drain(now);
     }

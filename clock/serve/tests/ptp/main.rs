@@ -168,6 +168,19 @@ fn a_link_is_measured_and_followed() {
 }
 
 #[test]
+fn followers_over_ethernet_are_served_end_to_end_and_by_the_link() {
+    if !is_on_a_host("followers_over_ethernet_are_served_end_to_end_and_by_the_link", "ptp4l") {
+        return;
+    }
+    let (place, other) = (Place::new(), Other::with_multicast());
+    let serving = serve(&place, "family = \"ethernet\"\n");
+    check_offset(&mut other.follower("-2 -s", ""));
+    check_offset(&mut other.follower("-2 -s -P", ""));
+    let port = serving.status()["ptp"][0].clone();
+    assert_eq!((port["port"].as_str(), port["counts"]["unstamped"].as_u64()), (Some("ours0/ethernet"), Some(0)));
+}
+
+#[test]
 fn followers_of_ipv6_and_ipv4_are_served_by_one_clock() {
     if !is_on_a_host("followers_of_ipv6_and_ipv4_are_served_by_one_clock", "ptp4l") {
         return;

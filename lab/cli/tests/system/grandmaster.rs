@@ -153,17 +153,21 @@ impl Following {
         bound
     }
 
+    /// The clock is synchronised, and its bound holds the truth. The largest bound meanwhile.
+    fn follows(&mut self) -> Span {
+        let status = self.wait_for("a synchronised clock", |status| {
+            status["clock"]["status"] == "synchronised" && class_is(status, 6)
+        });
+        assert!((40e-6..=250e-6).contains(&claim(&status)), "{status:#}");
+        self.holds_the_truth()
+    }
+
     fn sees_what_the_page_is_worth(&mut self) {
         let status_is = |status: &Value, wanted: &str| status["clock"]["status"] == wanted;
-        let class_is = |status: &Value, class: u64| status["sources"][0]["ptp"]["clock_class"] == class;
-        let claims = |status: &Value| status["sources"][0]["root_distance_s"].as_f64().unwrap_or(f64::NAN);
-        let status =
-            self.wait_for("a synchronised clock", |status| status_is(status, "synchronised") && class_is(status, 6));
-        assert!((40e-6..=250e-6).contains(&claims(&status)), "{status:#}");
-        let locked = self.holds_the_truth();
+        let locked = self.follows();
 
         self.page.publish(Status::Holdover, HELD, Span::from_secs(3600));
-        let is_held = |status: &Value| class_is(status, 7) && claims(status) >= HELD.as_seconds();
+        let is_held = |status: &Value| class_is(status, 7) && claim(status) >= HELD.as_seconds();
         self.wait_for("the grandmaster's holdover", is_held);
         assert!(self.holds_the_truth() >= locked);
 
@@ -177,6 +181,15 @@ impl Following {
         self.wait_for("the grandmaster again", |status| status_is(status, "synchronised") && class_is(status, 6));
         self.holds_the_truth();
     }
+}
+
+fn class_is(status: &Value, class: u64) -> bool {
+    status["sources"][0]["ptp"]["clock_class"] == class
+}
+
+/// The largest error that the master claims of itself [s].
+fn claim(status: &Value) -> f64 {
+    status["sources"][0]["root_distance_s"].as_f64().unwrap_or(f64::NAN)
 }
 
 /// Whether the test goes on, on a host of its own; the programs are built before it has one.
@@ -203,4 +216,13 @@ fn by_unicast_a_follower_holds_the_truth_and_sees_what_the_page_is_worth() {
     let asked = "address = \"10.81.0.1\"\nsync_interval = \"125 ms\"\nannounce_interval = \"500 ms\"\n";
     Following::start("grandmaster-unicast", "multicast = false\nunicast_grants = 3\n", asked)
         .sees_what_the_page_is_worth();
+}
+
+#[test]
+fn a_follower_that_measures_the_link_in_frames_holds_the_truth() {
+    if !is_here("grandmaster::a_follower_that_measures_the_link_in_frames_holds_the_truth") {
+        return;
+    }
+    let asked = "interface = \"theirs0\"\ntransport = \"ethernet\"\ndelay_mechanism = \"peer\"\n";
+    Following::start("grandmaster-frames", "family = \"ethernet\"\n", asked).follows();
 }
