@@ -8,8 +8,8 @@ mod common;
 #[path = "../../ptp/tests/hosts/mod.rs"]
 mod hosts;
 
-use common::server::Truth;
-use common::{Daemon, Judge, Scratch, found_at_driver};
+use common::server::{TestServer, Truth};
+use common::{Daemon, Judge, Scratch, found_at_driver, server_section};
 use ffclock_control::protocol::{BeliefReport, PtpReport, QuorumReport, SourceReport, SourceState, StatusReport};
 use ffclock_counter::CounterId;
 use ffclock_sys::DriverStamps;
@@ -389,6 +389,27 @@ fn a_grandmaster_that_lies_by_a_millisecond_is_a_falseticker() {
     is_right(&mut judge);
     let rejected = |reason: &str| status.sources[0].rejected.iter().any(|(name, _)| name == reason);
     assert!(rejected("domain"), "messages of the other domains: {:?}", status.sources[0].rejected);
+}
+
+#[test]
+fn a_grandmaster_that_lies_beside_two_servers_of_ntp_is_a_falseticker() {
+    if !is_on_a_host("a_grandmaster_that_lies_beside_two_servers_of_ntp_is_a_falseticker", "ptp4l") {
+        return;
+    }
+    ip("link set lo up");
+    let other = Other::join();
+    let _liar = serve(&other, "-4", "[theirs0]\negressLatency 1000000\ningressLatency -1000000\n");
+    let truth = Truth::beginning_now(CounterId::MonotonicRaw);
+    let honest = [1, 2].map(|host| TestServer::start(&format!("127.0.0.{host}:0"), truth));
+    let scratch = Scratch::new("ptp-mixed");
+    let [one, two] = honest.each_ref().map(|server| server_section(server.address, ""));
+    let (daemon, mut judge) = start(&scratch, &(server("interface = \"ours0\"") + &one + &two));
+    let status = daemon.wait_for("a verdict", |status| {
+        status.quorum == Some(QuorumReport::Majority) && status.sources.iter().all(|source| source.used >= 8)
+    });
+    let beliefs: Vec<BeliefReport> = status.sources.iter().map(|source| source.belief).collect();
+    assert_eq!(beliefs, [BeliefReport::Falseticker, BeliefReport::Truechimer, BeliefReport::Truechimer]);
+    is_right(&mut judge);
 }
 
 /// Packets of PTP are found at the driver as those of NTP are.

@@ -250,6 +250,61 @@ fn a_slow_creep_of_the_nearest_server_does_not_lead_the_clock_away() {
     }
 }
 
+/// A grandmaster of PTP that claims 1 us, seen by good stamps, beside two servers of NTP on a LAN.
+fn grandmaster_beside_two(lie: fn(f64) -> f64) -> Host {
+    let master = Server { root_distance: 1e-6, ..Server::with(2e-6, 50e-9) };
+    Host::new(1, vec![Server::near(), Server::near(), master.lying(lie)])
+}
+
+/// Asks the grandmaster each second and the servers of NTP each 16 s, until `until`.
+fn follow_grandmaster(host: &mut Host, until: f64) {
+    while host.world.time() + 1.0 < until {
+        host.world.advance(host.world.time() + 1.0);
+        host.poll(2);
+        match host.world.time().round() as u64 % 16 {
+            5 => host.poll(0),
+            10 => host.poll(1),
+            _ => {}
+        }
+    }
+}
+
+/// The clock is the grandmaster's, until it lies. A lie of 1 us is within what it claims, so that it needs no name.
+#[test]
+fn a_lying_grandmaster_among_three_sources_moves_the_clock_by_next_to_nothing() {
+    let lies: [fn(f64) -> f64; 5] = [|_| 1e-6, |_| 10e-6, |_| 100e-6, |_| 1e-3, |_| 1.0];
+    for lie in lies {
+        let mut host = grandmaster_beside_two(|_| 0.0);
+        follow_grandmaster(&mut host, HOUR);
+        assert!(host.ensemble.members()[2].weight > 0.99, "{:?}", host.ensemble.members());
+        host.servers[2].lie = lie;
+        follow_grandmaster(&mut host, HOUR + 36.0);
+        let by = lie(0.0);
+        let member = host.ensemble.members()[2];
+        assert!(by < 2e-6 || !member.is_believed || member.is_suspect, "{by:e}: {member:?}");
+        follow_grandmaster(&mut host, 2.0 * HOUR);
+        assert!(host.worst(HOUR) < 1.5e-6, "{by:e}: {:e}", host.worst(HOUR));
+        assert_eq!(host.escaped(), 0, "{by:e}");
+    }
+}
+
+/// One that lies from the first Sync on was never otherwise, so that only what the others prove and assume of their
+/// paths, a tenth of 280 us, speaks against it: a lie of 10 us is followed, and only the strict bound holds.
+#[test]
+fn a_grandmaster_that_always_lied_is_left_where_paths_do_not_explain_it() {
+    let lies: [fn(f64) -> f64; 4] = [|_| 10e-6, |_| 100e-6, |_| 1e-3, |_| 1.0];
+    for (lie, is_named) in lies.into_iter().zip([false, true, true, true]) {
+        let mut host = grandmaster_beside_two(lie);
+        follow_grandmaster(&mut host, HOUR);
+        let (by, member) = (lie(0.0), host.ensemble.members()[2]);
+        assert_eq!(!member.is_believed || member.is_suspect, is_named, "{by:e}: {member:?}");
+        let allowed = if is_named { 1.5e-6 } else { by + 1e-6 };
+        assert!(host.worst(0.5 * HOUR) < allowed, "{by:e}: {:e}", host.worst(0.5 * HOUR));
+        let late = host.readings.iter().filter(|reading| reading.time > 120.0);
+        assert!(late.map(|reading| reading.strict - reading.error.abs()).all(|room| room > 0.0), "{by:e}");
+    }
+}
+
 /// It creeps away at 0.03 ppm for half an hour and comes back as slowly: it has a part again.
 #[test]
 fn a_server_that_crept_away_has_a_part_again_when_it_is_back() {
