@@ -6,6 +6,8 @@
 mod bundle;
 mod catalogue;
 mod daemon;
+#[cfg(test)]
+mod documented;
 mod events;
 mod host;
 mod page;

@@ -133,12 +133,16 @@ faults! {
         "ffclock reload";
     CONFIG_REFUSED = "config-refused": Warning, "the old configuration stays in force, and the next start fails",
         "correct the configuration, then `ffclock reload`";
+    CONFIG_WAITS = "config-waits": Note, "what was changed at the top of the configuration is not in force yet",
+        "systemctl restart ffclockd";
     KEYS_READABLE = "keys-readable": Error, "a symmetric key that others can read lets them forge the time; ffclockd refuses the file",
         "chmod 0600, or 0640 with the daemon's group";
     CLOCKSOURCE_SLOW = "clocksource-slow": Warning, "the kernel does not trust the CPU's counter, and reading the clock takes a microsecond",
         "look for `clocksource` and `tsc` in the kernel's log; update the firmware, or give the guest an invariant TSC";
     TSC_INCONSTANT = "tsc-inconstant": Note, "the CPU does not promise a constant counter, so the kernel's clock serves in its place",
         "nothing, or pass invariant TSC on to the guest";
+    GUEST_UNWATCHED = "guest-unwatched": Note, "a virtual machine does not see that it was restored or copied: its time is wrong until servers contradict it",
+        "give it a VMClock (docs/operations.md); with three servers it is noticed sooner; `vm_clock = \"off\"` says that it is never restored";
     STEERED_TWICE = "steered-twice": Warning, "programs that steer one system clock undo each other's work, and stamps of the kernel become wider",
         "keep one of them";
     SYSTEM_CLOCK_OFF = "system-clock-off": Warning, "ffclockd never sets the system clock: programs that read it are wrong, and certificates may seem to have ended",
@@ -171,6 +175,8 @@ faults! {
         "`ffclock sources --why` shows which servers contradict each other; remove the false ones or add others";
     TOO_FEW = "too-few": Error, "fewer servers answer than min_servers demands, and none is followed",
         "look at the findings about servers, or lower min_servers";
+    PUBLISHED_OUTSIDE = "published-outside": Warning, "the published server and the others prove times that exclude each other; the bound covers both",
+        "`ffclock sources --why` shows how far it is off; remove the one that is wrong, or add servers";
     ONE_SERVER = "one-server": Note, "it is believed alone, whatever it says",
         "configure at least three";
     TWO_SERVERS = "two-servers": Warning, "two that contradict each other have no majority",
@@ -185,6 +191,20 @@ faults! {
         "the event says why: UDP ports 319 and 320 take CAP_NET_BIND_SERVICE (docs/ptp.md has the drop-in), or `interface` is not there";
     PTP_SILENT = "ptp-silent": Warning, "no master of PTP gives time that can be used",
         "look at the reasons: `root-distance` wants `accuracy_unclaimed`, `arbitrary-timescale` wants `arbitrary_timescale`; without any, at `domain`, `interface` and the network";
+    REFERENCE_UNREAD = "reference-unread": Warning, "a clock at this host cannot be read, so it has no vote",
+        "the event says why: the device or the segment is not there, or the daemon's user may not read it (docs/references.md has the drop-in of the unit)";
+    REFERENCE_SILENT = "reference-silent": Warning, "a clock at this host gives nothing that can be used",
+        "look at the aerial, the cable and the program that writes (gpsd, phc2sys); docs/references.md explains the reasons";
+    REFERENCE_REFUSED = "reference-refused": Warning, "most samples of a clock at this host cannot be used",
+        "docs/references.md explains the reasons";
+    REFERENCE_NOISY = "reference-noisy": Warning, "pulses are too many or too few, or samples come too fast: what is in doubt is left out",
+        "look for noise on the line, for another `edge`, and for a second program that writes";
+    REFERENCE_SLIPPED = "reference-slipped": Warning, "its seconds begin elsewhere than they did, or than those of the published clock",
+        "look at the receiver, at `edge` and at `delay`, and compare it with servers";
+    REFERENCE_STEPPED = "reference-stepped": Warning, "another program sets the hardware clock again and again, and samples around each step are lost",
+        "look at the program that keeps it on time (phc2sys, ts2phc, ptp4l): only one may";
+    REFERENCE_COUNTER = "reference-counter": Warning, "the host's VMClock is about another counter than this machine has, and is not used",
+        "state the difference on the host: ffclock feed --vmclock FILE --counter-offset TICKS";
     SERVER_REFUSES = "server-refuses": Warning, "it asked not to be asked again, and is not",
         "take another server";
     SERVER_SLOWED = "server-slowed": Warning, "it asked to be asked less often, so its poll is longer than configured",
@@ -231,6 +251,8 @@ faults! {
         "look for a second unit with the same RuntimeDirectory=, or a rule of systemd-tmpfiles";
     COUNTER_BROKEN = "counter-broken": Warning, "each break ends an epoch, and stamps from before are refused",
         "on a machine that is not suspended: set `counter = \"monotonic-raw\"`";
+    KERNEL_CLOCK = "kernel-clock": Warning, "programs that read FreeBSD's feed-forward clock do not get this time",
+        "the event says why: usually root's rights are missing (docs/freebsd.md)";
     CALIBRATION_MISSING = "calibration-missing": Warning, "asymmetry = \"calibrated\" was asked for, and stamps stay where they were taken",
         "measure again: ffclock-lab probe calibrate";
     NO_RANDOM = "no-random": Error, "any host could answer a request without a secret, so nothing is asked",

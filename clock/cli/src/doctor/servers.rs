@@ -6,6 +6,8 @@ use ffclock_control::protocol::{Agreement, AuthenticationKind, BeliefReport, Sou
 
 /// A name is looked up within this time of a start, and a first answer comes [s].
 const FIRST_ANSWER_S: f64 = 60.0;
+/// How the names of clocks at this host begin: by the kind of their input (docs/references.md).
+const REFERENCES: [&str; 5] = ["pps:", "phc:", "shm:", "sock:", "vmclock:"];
 /// A certificate that ends sooner is to be renewed [d].
 const RENEWAL_DAYS: i64 = 14;
 
@@ -20,7 +22,7 @@ fn of_server(source: &SourceReport, report: &StatusReport) -> Vec<Diagnosis> {
         belief(source),
         source.slowed.then(|| fault::SERVER_SLOWED.seen(format!("it is asked every {}", text::span(source.poll_s)))),
         source.vote.same_as.as_ref().map(|other| fault::SERVER_TWICE.seen(twin(source, other))),
-        refused(source),
+        refused(source, report),
         authentication(source, report),
         certificate(source, report),
         (source.agreement == Agreement::Disagree).then(|| {
@@ -44,6 +46,9 @@ fn state(source: &SourceReport, report: &StatusReport) -> Option<Diagnosis> {
     let is_new = report.uptime_s < FIRST_ANSWER_S;
     if source.ptp.is_some() {
         return state_of_ptp(source).filter(|_| !is_new);
+    }
+    if is_reference(source) {
+        return state_of_reference(source, report).filter(|_| !is_new);
     }
     let asked = format!("{} requests, {} of them lost", source.sent, source.lost);
     match source.state {
@@ -72,6 +77,26 @@ fn state_of_ptp(source: &SourceReport) -> Option<Diagnosis> {
     }
 }
 
+fn is_reference(source: &SourceReport) -> bool {
+    REFERENCES.iter().any(|kind| source.name.starts_with(kind))
+}
+
+/// A clock at this host is read, not asked: it can be read, and gives samples, or not.
+fn state_of_reference(source: &SourceReport, report: &StatusReport) -> Option<Diagnosis> {
+    match source.state {
+        SourceState::Resolving => {
+            let of_it = report.events.iter().filter(|event| event.source.as_ref() == Some(&source.name));
+            let why = of_it.rev().find(|event| event.text.starts_with("the reference cannot be"));
+            Some(fault::REFERENCE_UNREAD.seen(why.map_or("it is not open", |event| &event.text)))
+        }
+        SourceState::Waiting | SourceState::Unreachable => {
+            let count = source.exchanges;
+            Some(fault::REFERENCE_SILENT.seen(format!("{count} exchanges, and none at present ({})", reasons(source))))
+        }
+        SourceState::Reachable | SourceState::Refused => None,
+    }
+}
+
 /// Why packets were turned away; those near a leap second are by every daemon.
 fn counted(source: &SourceReport) -> impl Iterator<Item = &(String, u64)> {
     source.rejected.iter().filter(|(reason, _)| reason != "near-leap")
@@ -94,12 +119,21 @@ fn belief(source: &SourceReport) -> Option<Diagnosis> {
     }
 }
 
-/// More packets were turned away than accepted. Of those of PTP most are for others wherever many clocks share a
-/// network.
-fn refused(source: &SourceReport) -> Option<Diagnosis> {
+/// More packets or samples were turned away than accepted. Of those of PTP most are for others wherever many clocks
+/// share a network.
+fn refused(source: &SourceReport, report: &StatusReport) -> Option<Diagnosis> {
     let total: u64 = counted(source).map(|(_, packets)| packets).sum();
+    if source.ptp.is_some() || total <= source.exchanges.max(10) {
+        return None;
+    }
+    if is_reference(source) {
+        // Pulses have no number before the clock is set. One that is silent has these reasons in its own finding.
+        let is_used = source.state == SourceState::Reachable && report.uptime_s >= FIRST_ANSWER_S;
+        let seen = || format!("{} exchanges; refused: {}", source.exchanges, reasons(source));
+        return is_used.then(|| fault::REFERENCE_REFUSED.seen(seen()));
+    }
     let seen = format!("{total} packets turned away ({}), {} accepted", reasons(source), source.exchanges);
-    (source.ptp.is_none() && total > source.exchanges.max(10)).then(|| fault::PACKETS_REFUSED.seen(seen))
+    Some(fault::PACKETS_REFUSED.seen(seen))
 }
 
 /// The fault of a server that cannot be asked for want of keys.
@@ -122,7 +156,9 @@ fn authentication(source: &SourceReport, report: &StatusReport) -> Option<Diagno
         return Some(diagnosis);
     }
     let is_protected = |source: &SourceReport| source.authentication.kind != AuthenticationKind::None;
-    let is_exception = !is_protected(source) && !source.vote.no_select && report.sources.iter().any(is_protected);
+    let is_packets = !is_reference(source);
+    let is_exception =
+        is_packets && !is_protected(source) && !source.vote.no_select && report.sources.iter().any(is_protected);
     is_exception.then(|| fault::SERVER_UNAUTHENTICATED.seen("its packets are believed as they come"))
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn examine(view: &HostView<'_>) -> Vec<Diagnosis> {
     found.extend(text.as_deref().and_then(|text| keys(view.files, text)));
     found.extend(directories(view, text.as_deref().unwrap_or_default(), &processes));
     found.extend(clocksource(view.files));
+    found.extend(guest(view.files, text.as_deref().unwrap_or_default()));
     found.extend(steering(view.files, &processes));
     found.extend(daemons(&processes));
     found.extend(unit(view.files));
@@ -151,6 +152,17 @@ fn clocksource(files: &HostFiles) -> Option<Diagnosis> {
     let flags = processor.lines().find(|line| line.starts_with("flags"))?;
     let is_constant = flags.split_ascii_whitespace().any(|flag| flag == "constant_tsc");
     (!is_constant).then(|| fault::TSC_INCONSTANT.seen("/proc/cpuinfo has no flag constant_tsc"))
+}
+
+/// A virtual machine whose restores can be seen by servers only. The processor says so in a flag.
+fn guest(files: &HostFiles, config: &str) -> Option<Diagnosis> {
+    let described = files.read("/proc/cpuinfo")?;
+    let flags = described.lines().find(|line| line.starts_with("flags"))?;
+    let clock = setting(config, "vm_clock").unwrap_or_else(|| places::VM_CLOCK.to_owned());
+    let is_unwatched = clock != "off" && files.about(&clock).is_none();
+    let is_guest = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
+    (is_guest && is_unwatched)
+        .then(|| fault::GUEST_UNWATCHED.seen(format!("this is a virtual machine, and {clock} is not there")))
 }
 
 fn steering(files: &HostFiles, processes: &[HostProcess]) -> Option<Diagnosis> {

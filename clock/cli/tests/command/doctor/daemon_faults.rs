@@ -8,6 +8,13 @@ fn server(report: &mut Value) -> &mut Value {
     &mut report["sources"][1]
 }
 
+/// The second server becomes a clock at this host.
+fn reference(report: &mut Value) -> &mut Value {
+    let server = server(report);
+    (server["name"], server["authentication"]) = ("pps:/dev/pps0".into(), json!({ "kind": "none" }));
+    server
+}
+
 const fn event(sow: fn(&mut super::SeededHost), finds: &'static [&'static str]) -> Seed {
     Seed { sow, finds }
 }
@@ -90,6 +97,22 @@ pub(super) const SEEDS: &[Seed] = &[
         },
         finds: &[],
     },
+    // A clock at this host needs no authentication.
+    Seed { sow: |host| _ = reference(&mut host.report), finds: &[] },
+    Seed { sow: |host| reference(&mut host.report)["state"] = "resolving".into(), finds: &["reference-unread"] },
+    Seed { sow: |host| reference(&mut host.report)["state"] = "unreachable".into(), finds: &["reference-silent"] },
+    Seed {
+        sow: |host| {
+            let reference = reference(&mut host.report);
+            (reference["state"], reference["exchanges"]) = ("waiting".into(), 0.into());
+            reference["rejected"] = json!([["unnumbered", 400]]);
+        },
+        finds: &["reference-silent"],
+    },
+    Seed {
+        sow: |host| reference(&mut host.report)["rejected"] = json!([["not-a-second", 400]]),
+        finds: &["reference-refused"],
+    },
     Seed { sow: |host| server(&mut host.report)["slowed"] = true.into(), finds: &["server-slowed"] },
     Seed { sow: |host| server(&mut host.report)["belief"] = "falseticker".into(), finds: &["falseticker"] },
     Seed { sow: |host| server(&mut host.report)["belief"] = "undecided".into(), finds: &["undecided"] },
@@ -142,6 +165,34 @@ pub(super) const SEEDS: &[Seed] = &[
         &[],
     ),
     event(|host| host.event("the server contradicts what it said before: not believed"), &["server-jumped"]),
+    event(
+        |host| {
+            host.event("another server contradicts what the last one proved: it has to insist");
+            host.event("the server insisted on another time: it is believed now");
+        },
+        &[],
+    ),
+    event(
+        |host| host.event("the published time lies outside of what the believed servers share: the bound covers both"),
+        &["published-outside"],
+    ),
+    event(
+        |host| {
+            host.event(
+                "changes outside [[server]], [source], [estimator], the vote and the polls take effect with the next start",
+            );
+        },
+        &["config-waits"],
+    ),
+    event(|host| host.event("the kernel's clock cannot be driven: Operation not permitted"), &["kernel-clock"]),
+    event(|host| host.event("there are more pulses than seconds"), &["reference-noisy"]),
+    event(|host| host.event("the pulses slipped: by +0.250000 s"), &["reference-slipped"]),
+    event(|host| host.event("the hardware clock was stepped by another program"), &[]),
+    event(
+        |host| (0..2).for_each(|_| host.event("the hardware clock was stepped by another program")),
+        &["reference-stepped"],
+    ),
+    event(|host| host.event("the host's counter is not the one of this machine"), &["reference-counter"]),
     event(|host| host.event("the host's delays are not known: no calibration"), &["calibration-missing"]),
     event(
         |host| host.event("the clock of a network card was stepped by another program: ptp0 by +1.000e-3 s"),

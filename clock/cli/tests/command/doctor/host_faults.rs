@@ -4,6 +4,8 @@ use super::{Listens, Seed};
 use crate::doctor::own_user;
 use std::fs;
 
+const GUEST: &str = "flags\t\t: fpu constant_tsc nonstop_tsc hypervisor\n";
+
 pub(super) const SEEDS: &[Seed] = &[
     Seed {
         sow: |host| {
@@ -56,6 +58,21 @@ pub(super) const SEEDS: &[Seed] = &[
         finds: &["clocksource-slow"],
     },
     Seed { sow: |host| host.write("proc/cpuinfo", "flags\t\t: fpu tsc\n"), finds: &["tsc-inconstant"] },
+    Seed { sow: |host| host.write("proc/cpuinfo", GUEST), finds: &["guest-unwatched"] },
+    Seed {
+        sow: |host| {
+            host.write("proc/cpuinfo", GUEST);
+            host.write("dev/vmclock0", "");
+        },
+        finds: &[],
+    },
+    Seed {
+        sow: |host| {
+            host.write("proc/cpuinfo", GUEST);
+            host.config = Some("vm_clock = \"off\"\n[[server]]\naddress = \"a.example\"\n");
+        },
+        finds: &[],
+    },
     Seed { sow: |host| host.process(72, "systemd-timesyn", 100, 0), finds: &["steered-twice"] },
     // One that leaves the clock alone.
     Seed {
