@@ -120,6 +120,7 @@ fn a_browser_shows_it_at_two_sizes_and_obeys_keys() {
         keep_picture(&mut browser, name);
     }
     obeys_keys(&mut browser);
+    the_colour_blind_distinguish_states(&mut browser);
     asks_once_a_second(&mut browser, &site.address());
     site.servers.iter().for_each(|server| server.behave(|behaviour| behaviour.silent = true));
     browser.wait_for("document.getElementById('status').textContent === '◇ holdover'");
@@ -128,6 +129,44 @@ fn a_browser_shows_it_at_two_sizes_and_obeys_keys() {
     drop(site.daemon);
     browser.wait_for("document.getElementById('trouble').textContent.includes('No answer from the daemon')");
     assert_eq!(browser.events("Runtime.exceptionThrown"), Vec::<&Value>::new());
+}
+
+/// What it costs the daemon that a browser watches: its processor time, of all threads, in a minute with a request each
+/// second and in one without, by the scheduler's own account, beside three servers at the usual poll. Kept out of the
+/// usual run, as other figures are.
+#[test]
+#[ignore = "a measurement of two minutes"]
+fn what_a_watcher_costs() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let servers: Vec<TestServer> = (0..3).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    let scratch = Scratch::new("live-cost");
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    let sections: String = servers.iter().map(|server| server_section(server.address, "")).collect();
+    let top = scratch.daemon_section(&format!("counter = \"tsc\"\nmetrics = \"127.0.0.1:{port}\""));
+    let daemon = Daemon::start(&scratch, &(top + &sections.replace("125 ms", "16 s")));
+    daemon.wait_for("a clock", |status| status.clock.is_some());
+    let site = Site { scratch, servers, daemon, port };
+    // The requests with which it begins are over then.
+    std::thread::sleep(Duration::from_secs(30));
+    let [alone, watched] = [false, true].map(|is_watched| part_of_a_core(&site, is_watched));
+    println!(
+        "of a core: {:.3} % alone, {:.3} % watched, {:+.3} % more",
+        alone * 100.0,
+        watched * 100.0,
+        (watched - alone) * 100.0
+    );
+}
+
+/// What the daemon takes of a core in a minute.
+fn part_of_a_core(site: &Site, is_watched: bool) -> f64 {
+    let (before, begin) = (site.daemon.processor_time(), Instant::now());
+    while begin.elapsed() < Duration::from_secs(60) {
+        if is_watched {
+            assert!(site.get("/live.json").contains("\"answer\":\"status\""));
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    (site.daemon.processor_time() - before).as_secs_f64() / begin.elapsed().as_secs_f64()
 }
 
 /// All that matters can be seen, in words too, and nothing is cut off.
@@ -176,6 +215,103 @@ fn obeys_keys(browser: &mut Browser) {
     assert_eq!(browser.value("samples.length"), kept, "nothing is asked during a pause");
     browser.press("p");
     browser.wait_for(&format!("samples.length > {kept}"));
+}
+
+/// The states of a clock and the mark of a falseticker, by their classes.
+const STATES: [&str; 5] = ["synchronised", "warming-up", "holdover", "unsynchronised", "falseticker"];
+/// Colours that differ by less are hard to distinguish side by side; 2.3 is what is just noticed [CIE 1976].
+const DISTINCT: f64 = 10.0;
+/// The least contrast of large letters and of what is no letter against their paper (WCAG 2.1, 1.4.3 and 1.4.11).
+const CONTRAST: f64 = 3.0;
+
+/// What each colour becomes for eyes that lack a kind of cones, or all, on light and on dark paper, by what the browser
+/// paints then. Without any colour the signs and words beside it are left, and must be legible.
+fn the_colour_blind_distinguish_states(browser: &mut Browser) {
+    browser.value(&format!("{SWATCHES}({})", json!(STATES)));
+    for scheme in ["light", "dark"] {
+        let wanted = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        browser.call("Emulation.setEmulatedMedia", wanted);
+        for deficiency in ["none", "protanopia", "deuteranopia", "tritanopia", "achromatopsia"] {
+            browser.call("Emulation.setEmulatedVisionDeficiency", json!({"type": deficiency}));
+            let picture = browser.picture();
+            let painted = browser.promised(&format!("{PIXELS}('{picture}', {})", STATES.len()));
+            let [paper, states @ ..] = &colours(&painted)[..] else { panic!("{painted}") };
+            let seen = format!("{deficiency} on {scheme} paper: {painted}");
+            for (index, state) in states.iter().enumerate() {
+                assert!(contrast(*state, *paper) >= CONTRAST, "{} cannot be read: {seen}", STATES[index]);
+                let is_grey = state.iter().all(|part| (part - state[0]).abs() < 0.01);
+                assert_eq!(is_grey, deficiency == "achromatopsia", "what is emulated: {seen}");
+                // Those two share a colour, and differ by where they stand.
+                let others = states[..index].iter().filter(|_| STATES[index] != "falseticker" && !is_grey);
+                for other in others {
+                    let apart = difference(*state, *other);
+                    assert!(apart >= DISTINCT, "{} is like another: {apart:.1}, {seen}", STATES[index]);
+                }
+            }
+        }
+    }
+    browser.call("Emulation.setEmulatedVisionDeficiency", json!({"type": "none"}));
+    browser.call("Emulation.setEmulatedMedia", json!({"features": []}));
+    browser.value("document.getElementById('swatches').remove()");
+}
+
+/// Paints a square of 20 points for the paper and for each class, above all else.
+const SWATCHES: &str = "(classes => {
+    const row = document.createElement('div');
+    row.id = 'swatches';
+    row.style = 'position:fixed;left:0;top:0;height:20px;display:flex;z-index:9';
+    for (const name of ['', ...classes]) {
+        const square = document.createElement('i');
+        square.className = name;
+        square.style = `width:20px;background:${name ? 'currentColor' : 'var(--paper)'}`;
+        row.append(square);
+    }
+    document.body.append(row);
+})";
+
+/// The colours in the middle of the squares of a picture.
+const PIXELS: &str = "(async (picture, count) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${picture}`;
+    await image.decode();
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [image.width, 20];
+    const context = canvas.getContext('2d');
+    context.drawImage(image, 0, 0);
+    return Array.from({length: count + 1}, (_, square) => [...context.getImageData(20 * square + 10, 10, 1, 1).data]);
+})";
+
+/// Colours from 0 to 1, by their red, green and blue.
+fn colours(pixels: &Value) -> Vec<[f64; 3]> {
+    let part = |pixel: &Value, index: usize| pixel[index].as_f64().expect("a number") / 255.0;
+    let pixels = pixels.as_array().expect("pixels");
+    pixels.iter().map(|pixel| [part(pixel, 0), part(pixel, 1), part(pixel, 2)]).collect()
+}
+
+/// X, Y and Z of CIE 1931 (IEC 61966-2-1, sRGB), white being 1 each.
+fn tristimulus(colour: [f64; 3]) -> [f64; 3] {
+    let [red, green, blue] =
+        colour.map(|part| if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) });
+    let of = |from_red: f64, from_green: f64, from_blue: f64, white: f64| {
+        (from_red * red + from_green * green + from_blue * blue) / white
+    };
+    [of(0.4124, 0.3576, 0.1805, 0.9505), of(0.2126, 0.7152, 0.0722, 1.0), of(0.0193, 0.1192, 0.9505, 1.089)]
+}
+
+/// WCAG 2.1, "contrast ratio".
+fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
+    let [one, other] = [one, other].map(|colour| tristimulus(colour)[1] + 0.05);
+    one.max(other) / one.min(other)
+}
+
+/// The distance in L*a*b* (CIE 1976).
+fn difference(one: [f64; 3], other: [f64; 3]) -> f64 {
+    let [one, other] = [one, other].map(|colour| {
+        let [x, y, z] =
+            tristimulus(colour).map(|part| if part > 0.008856 { part.cbrt() } else { 7.787 * part + 16.0 / 116.0 });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    });
+    one.iter().zip(other).map(|(one, other)| (one - other).powi(2)).sum::<f64>().sqrt()
 }
 
 fn asks_once_a_second(browser: &mut Browser, address: &str) {

@@ -90,6 +90,14 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
+    /// What an expression on the page has promised.
+    pub fn promised(&mut self, expression: &str) -> Value {
+        let question = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let result = self.call("Runtime.evaluate", question);
+        assert!(result.get("exceptionDetails").is_none(), "{result}");
+        result["result"]["value"].clone()
+    }
+
     /// Waits until an expression is true.
     pub fn wait_for(&mut self, expression: &str) {
         let begin = Instant::now();

@@ -154,6 +154,15 @@ impl Daemon {
         fields.skip(11).take(2).map(|number| number.parse::<u64>().expect("a number")).sum()
     }
 
+    /// Processor time of its threads so far, by the scheduler's own account.
+    pub fn processor_time(&self) -> Duration {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("the daemon runs");
+        let texts =
+            threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+        let spent = texts.filter_map(|text| text.split_ascii_whitespace().next()?.parse::<u64>().ok());
+        Duration::from_nanos(spent.sum())
+    }
+
     /// The log so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.scratch.join("log")).unwrap_or_default()
