@@ -61,8 +61,8 @@ fn the_end_of_the_warm_up_is_that_of_the_status() {
     assert!(is_synchronised(&status) && is_reported(&status), "{status:?}");
 }
 
-/// With several servers each one's clock ends its warm-up once, under its name, and by the last of them the published
-/// clock is synchronised.
+/// With several servers each one's clock ends its warm-up once, under its name. The published clock, which is learned
+/// from all of them, is synchronised sooner or later than the last of these.
 #[test]
 fn each_of_several_servers_ends_its_warm_up_under_its_own_name() {
     let truth = Truth::beginning_now(CounterId::CPU);
@@ -75,10 +75,10 @@ fn each_of_several_servers_ends_its_warm_up_under_its_own_name() {
         status.events.iter().filter(is_end).count()
     };
     let status = case.run_until("the ends of all warm-ups", |status| {
-        status.sources.iter().all(|source| ends(status, &source.name) > 0)
+        let is_synchronised = status.clock.as_ref().is_some_and(|clock| clock.status == Status::Synchronised);
+        is_synchronised && status.sources.iter().all(|source| ends(status, &source.name) > 0)
     });
     assert!(status.sources.iter().all(|source| ends(&status, &source.name) == 1), "{:?}", status.events);
-    assert_eq!(status.clock.unwrap().status, Status::Synchronised);
 }
 
 #[test]
