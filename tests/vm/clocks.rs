@@ -1,24 +1,29 @@
-//! Both clocks of a guest, that of ffclockd and the system clock, which another daemon sets there, asked for from
-//! outside. `tools/demo snapshot` draws what they say.
+//! Three clocks of a guest, read from its host: those of two ffclockd, of which one asks a server and one has its
+//! host's page alone, and the system clock, which chronyd sets there. `make demo-snapshot` draws what they say.
 
-use super::clock::{connect, exchange, text};
+use super::clock::text;
+use super::probe::{self, Guest, VALUES, Wanted};
 use super::{Outcome, tsc};
-use ffclock_client::Clock;
-use std::net::UdpSocket;
+use ffclock_client::{Clock, OpenError, Status};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-/// No largest error is known.
+/// No time, or no largest error is known.
 const NONE: u64 = u64::MAX;
+/// Instead of a status: there is no clock, or no time.
+const REFUSED: u64 = 100;
+/// Of the system clock.
+const SYSTEM: u64 = 101;
 
-/// Answers each packet with what it says, the time that ffclockd publishes [ns since 1970], its bound [ns] and status,
-/// or two dashes and the reason, and the system clock with the largest error that the kernel has for it [ns], until it
-/// is killed.
-pub(crate) fn answer(port: &str) -> Outcome {
-    let socket = UdpSocket::bind(("0.0.0.0", port.parse().map_err(text)?)).map_err(text)?;
+/// How often each clock is read in one look; the quickest answer counts.
+const TRIES: usize = 3;
+
+/// In the guest: gives the readings of all three clocks through the memory at `path`, until it is killed.
+pub(crate) fn answer(path: &str) -> Outcome {
     let claimed = Arc::new(AtomicU64::new(NONE));
     let teller = claimed.clone();
     thread::spawn(move || {
@@ -27,26 +32,32 @@ pub(crate) fn answer(port: &str) -> Outcome {
             thread::sleep(Duration::from_millis(500));
         }
     });
-    let mut buffer = [0; 64];
-    let mut clock = Clock::open();
-    loop {
-        let (length, from) = socket.recv_from(&mut buffer).map_err(text)?;
-        clock = clock.or_else(|_| Clock::open());
-        let system = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_err(text)?.as_nanos();
-        let said = match clock.as_ref().map_err(text).and_then(|clock| clock.now().map_err(text)) {
-            Ok(reading) => {
-                let (time, bound) = (reading.time.since_origin().as_nanos(), reading.bound.as_nanos_up());
-                format!("{time} {bound} {}", reading.status.name())
-            }
-            Err(why) => format!("- - {}", why.replace([' ', ','], "_")),
-        };
-        let claim = match claimed.load(Ordering::Relaxed) {
-            NONE => "-".to_owned(),
-            claim => claim.to_string(),
-        };
-        let question = buffer.get(..length).unwrap_or_default();
-        socket.send_to(&[question, format!(" {said} {system} {claim}").as_bytes()].concat(), from).map_err(text)?;
+    let of_dependent = || Clock::open_at(Path::new("/run/ffclock-dependent/page"));
+    let (mut independent, mut dependent) = (Clock::open(), of_dependent());
+    probe::answer(path, |wanted| match wanted {
+        Wanted::Counter => [tsc(), NONE, REFUSED],
+        Wanted::Independent => published(&mut independent, Clock::open),
+        Wanted::Dependent => published(&mut dependent, of_dependent),
+        Wanted::System => [system(), claimed.load(Ordering::Relaxed), SYSTEM],
+    })
+}
+
+/// Time, bound and status of a published clock, which is opened again where it could not be so far.
+fn published(clock: &mut Result<Clock, OpenError>, open: impl Fn() -> Result<Clock, OpenError>) -> [u64; VALUES] {
+    if clock.is_err() {
+        *clock = open();
     }
+    let reading = clock.as_ref().ok().and_then(|clock| clock.now().ok());
+    let Some(reading) = reading.filter(|reading| reading.status != Status::Unsynchronised) else {
+        return [NONE, NONE, REFUSED];
+    };
+    let time = u64::try_from(reading.time.since_origin().as_nanos()).unwrap_or(NONE);
+    let bound = u64::try_from(reading.bound.as_nanos_up()).unwrap_or(NONE);
+    [time, bound, reading.status as u64]
+}
+
+fn system() -> u64 {
+    now().ok().and_then(|now| u64::try_from(now).ok()).unwrap_or(NONE)
 }
 
 /// The largest error of the system clock that a daemon has stated to the kernel [ns], while it keeps it synchronised.
@@ -62,28 +73,33 @@ fn largest_error() -> Option<u64> {
     Some(number("maxerror:")? * 1000).filter(|_| is_synchronised)
 }
 
-/// The errors of both clocks as seen from outside, by this machine's system clock, as CSV: seconds since 1970,
-/// half the time that the answer took, and then status, error and bound of ffclockd, error and bound of the system
-/// clock, all in ns.
-pub(crate) fn watch(guest: &str, seconds: f64) -> Outcome {
-    let socket = connect(guest)?;
-    socket.set_read_timeout(Some(Duration::from_millis(500))).map_err(text)?;
-    let begin = Instant::now();
-    println!("at_s,half_ns,status,error_ns,bound_ns,system_error_ns,system_bound_ns");
-    while begin.elapsed().as_secs_f64() < seconds {
+/// The errors of all three clocks by this machine's system clock, as CSV, until it is killed: which clock, seconds
+/// since 1970, half the time that the answer took, its status, error and bound; times without a unit in ns.
+pub(crate) fn watch(path: &str) -> Outcome {
+    let mut guest = Guest::open(path)?;
+    println!("clock,at_s,half_ns,status,error_ns,bound_ns");
+    loop {
         thread::sleep(Duration::from_millis(100));
-        let before = now()?;
-        let question = format!("{} ", tsc());
-        let answer = exchange(&socket, question.trim_end().as_bytes(), |reply| reply.starts_with(question.as_bytes()));
-        let Ok((_, reply, _)) = answer else { continue };
-        let (middle, half) = (before.midpoint(now()?), (now()? - before) / 2);
-        let said = core::str::from_utf8(&reply).map_err(text)?.trim_start_matches(&question);
-        let [time, bound, status, system, claim] = said.split(' ').collect::<Vec<_>>()[..] else { continue };
-        let error = |shown: &str| shown.parse::<i128>().map_or("-".to_owned(), |shown| (shown - middle).to_string());
-        let (at, ours, theirs) = (before as f64 * 1e-9, error(time), error(system));
-        println!("{at:.3},{half},{status},{ours},{bound},{theirs},{claim}");
+        let clocks = [Wanted::Independent, Wanted::Dependent, Wanted::System];
+        let answers = guest.ask(clocks, TRIES)?;
+        for (name, answer) in ["independent", "dependent", "chronyd"].iter().zip(answers) {
+            let Some(answer) = answer else { continue };
+            let [time, bound, status] = answer.values;
+            let [before, after] = answer.time;
+            let shown = |value: u64, away: i128| match value {
+                NONE => "-".to_owned(),
+                value => (i128::from(value) - away).to_string(),
+            };
+            let (at, half) = (before as f64 * 1e-9, answer.half());
+            let (error, bound) = (shown(time, before.midpoint(after)), shown(bound, 0));
+            println!("{name},{at:.3},{half},{},{error},{bound}", status_name(status));
+        }
     }
-    Ok(())
+}
+
+fn status_name(status: u64) -> &'static str {
+    let published = Status::ALL.into_iter().find(|one| *one as u64 == status).map(Status::name);
+    published.unwrap_or(if status == SYSTEM { "system" } else { "refused" })
 }
 
 /// This machine's system clock [ns since 1970].

@@ -2,7 +2,7 @@
 //! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | steer | serve PORT | clock PORT | ask SERVER GUEST SECONDS | clocks PORT | watch GUEST SECONDS
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | steer | serve PORT | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY
 //!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
@@ -25,6 +25,8 @@ mod epochs;
 mod hardware;
 #[path = "network.rs"]
 mod network;
+#[path = "probe.rs"]
+mod probe;
 #[path = "restores.rs"]
 mod restores;
 #[path = "steer.rs"]
@@ -56,11 +58,12 @@ fn main() -> ExitCode {
         ["serve", port] => steer::serve(port),
         ["clock", port] => clock::answer_time(port),
         ["ask", server, guest, seconds] => clock::ask(server, guest, number(seconds)),
-        ["clocks", port] => clocks::answer(port),
+        ["clocks", memory] => clocks::answer(memory),
         ["restores", guest, port, count, each] => {
             return end_quietly(restores::follow(guest, port, [number(count) as usize, number(each) as usize]));
         }
-        ["watch", guest, seconds] => return end_quietly(clocks::watch(guest, number(seconds))),
+        ["watch", memory] => return end_quietly(clocks::watch(memory)),
+        ["offset", memory] => return end_quietly(probe::offset(memory)),
         _ => Err("unknown words".to_owned()),
     };
     let name = words.join(" ");

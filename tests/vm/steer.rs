@@ -155,7 +155,8 @@ pub(crate) fn steer() -> Outcome {
     Found(is_shown).or_fail(|| format!("a synchronised page, and the kernel has {state:?}"))?;
     a_second_program_is_left_alone(&mut running)?;
     it_slews_where_no_step_is_permitted(&clock, &mut before)?;
-    it_ends_without_a_slew()
+    it_ends_without_a_slew()?;
+    a_step_is_left_alone(&clock, &mut before)
 }
 
 /// Some ms off, and with no step permitted: the page stays as it is through the slew, too.
@@ -274,4 +275,20 @@ fn it_ends_without_a_slew() -> Outcome {
     figure("steer.frequency_left_ppm", left);
     // The truth gains 40 ppm on the kernel's own rate.
     Found((left - GAIN as f64).abs() < 1.0).or_fail(|| format!("{left} ppm are left at the end"))
+}
+
+/// Another program sets the kernel's clock: it is reported, the step stays, and the page does not notice.
+fn a_step_is_left_alone(clock: &Clock, before: &mut Watched) -> Outcome {
+    let mut running = Running::start()?;
+    thread::sleep(Duration::from_secs(10));
+    let ahead = truth(raw_clock()) / 1_000_000_000 + 3;
+    let set = Command::new("date").args(["-s", &format!("@{ahead}")]).stdout(Stdio::null()).status().map_err(text)?;
+    Found(set.success()).or_fail(|| "date does not set the clock".to_owned())?;
+    let code = running.code_within(10)?;
+    let log = fs::read_to_string(STATE_LOG).map_err(text)?;
+    Found(code == 3 && log.contains("it set the clock")).or_fail(|| format!("exit code {code}: {log}"))?;
+    let mut stepped = watch(clock, 10)?;
+    let off = kernel_error();
+    Found(off > 1.5e9).or_fail(|| format!("of a step by 2 to 3 s {off:.0} ns are left"))?;
+    same_page(("after_a_step", before, &mut stepped))
 }
