@@ -52,7 +52,7 @@ demo-serve: setup build ## a minute: the time served on by ffclock-serve and by 
 demo-ptp: setup build ## five minutes, as root: ffclockd, ptp4l and ptpd follow one grandmaster, and ptp4l follows ffclock-serve
 	@tools/demo-ptp
 
-demo-snapshot: ## three minutes: a virtual machine with ffclockd and chronyd is saved and restored; the truth is outside
+demo-snapshot: ## three minutes: a virtual machine with chronyd and two ffclockd, one on its host's page, is stopped, saved and restored; the truth is outside
 	@tools/setup rust peers python vm
 	@tools/demo-snapshot
 
