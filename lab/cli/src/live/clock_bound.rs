@@ -58,12 +58,14 @@ impl BoundRecord {
             return None;
         }
         let moment = |at: usize| Some(i128::from(word(at)?) * 1_000_000_000 + i128::from(word(at + 8)?));
-        Some(BoundRecord {
+        let record = BoundRecord {
             as_of_ns: moment(16)?,
             void_after_ns: moment(32)?,
             bound_ns: word(48)?,
             drift_ppb: half(64)?,
-        })
+        };
+        // A negative bound is none, and a clock that drifts by its own rate is refused by the client library too.
+        (record.bound_ns >= 0 && record.drift_ppb < 1_000_000_000).then_some(record)
     }
 
     /// As its client library computes it.
@@ -110,8 +112,53 @@ mod tests {
             assert_eq!(BoundRecord::parse(&bytes), None, "octet {at}");
         }
         let mut extreme = written();
-        extreme[16..56].fill(0xff);
+        extreme[16..48].fill(0xff);
         let record = BoundRecord::parse(&extreme).unwrap();
         assert_eq!(record.at(Span::from_secs(1)), None);
+        for at in [55, 67] {
+            let mut bytes = written();
+            bytes[at] = 0xff;
+            assert_eq!(BoundRecord::parse(&bytes), None, "octet {at}: a negative bound, a drift beyond all clocks");
+        }
+    }
+
+    /// The 16-bit generation turns over; 0 is that of a file that was never written.
+    #[test]
+    fn every_even_generation_but_zero_is_read() {
+        for generation in 0..=u16::MAX {
+            let mut bytes = written();
+            bytes[14..16].copy_from_slice(&generation.to_ne_bytes());
+            assert_eq!(BoundRecord::parse(&bytes).is_some(), generation != 0 && generation.is_multiple_of(2));
+        }
+    }
+
+    /// Whatever stands in the file, at whatever time: a bound of some length, or none.
+    #[test]
+    fn any_record_gives_a_bound_or_none() {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Every second word is near an end of its range.
+            let word = state >> 8 & 0xff;
+            if state >> 63 == 0 {
+                state.rotate_left(29)
+            } else {
+                [word, u64::MAX - word, i64::MAX as u64 - word][state as usize % 3]
+            }
+        };
+        let mut bounds = 0;
+        for _ in 0..200_000 {
+            let mut bytes = written();
+            for at in (16..64).step_by(8) {
+                bytes[at..at + 8].copy_from_slice(&next().to_ne_bytes());
+            }
+            bytes[64..68].copy_from_slice(&(next() as u32).to_ne_bytes());
+            let now = Span::from_units(i128::from(next().cast_signed()) << 63);
+            if let Some(bound) = BoundRecord::parse(&bytes).and_then(|record| record.at(now)) {
+                assert!(bound >= 0, "{bytes:?}");
+                bounds += 1;
+            }
+        }
+        assert!(bounds > 1_000, "{bounds}");
     }
 }
