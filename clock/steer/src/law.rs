@@ -24,7 +24,8 @@ pub struct LawOptions {
     pub time_constant: Span,
     /// The most that the kernel's clock is slewed by.
     pub slew_max: Rate,
-    /// At the start, and after the machine slept or was restored, a larger offset is taken away by a step; `None`: never.
+    /// At the start, and after the machine slept or was restored, a larger offset is taken away by a step; `None`:
+    /// never.
     pub step_beyond: Option<Bound>,
 }
 

@@ -120,7 +120,7 @@ impl Eyes {
         }
         let mut look = self.see();
         if self.is_of_another_machine(&look) {
-            // A page that tells of it ends the epoch before it; one that does not know it yet ends with its own.
+            // A page with the new mark ends the epoch before it; one that still has the old mark ends with its own.
             let ended = if look == Err(Lost::Unreadable(ReadError::Disrupted)) { self.epoch } else { before };
             if self.ended.is_none() || self.ended != ended {
                 interruption.get_or_insert(Interruption::Restored);

@@ -205,9 +205,9 @@ impl<K: Kernel> Steerer<K> {
         Ok(())
     }
 
-    /// The machine slept or was restored. The kernel set its clock when it woke, and a tool of the hypervisor may set it
-    /// after a restore: neither is a program that steers, and how well they did is not known before the page is there
-    /// again.
+    /// The machine slept or was restored. The kernel set its clock when it woke, and a tool of the hypervisor may set
+    /// it after a restore: neither is a program that steers, and how well they did is not known before the page is
+    /// there again.
     fn begin_again(&mut self) -> io::Result<()> {
         if self.ours.is_some() {
             let (frequency, flags) = (self.law.rest(), Some(KernelFlags::UNSYNCHRONISED));
