@@ -1,0 +1,155 @@
+//! A guest that is restored, as a program inside it sees that: the VMClock of the emulator, which the emulator
+//! alone writes, at `/dev/vmclock0`, and a clock that watches it.
+
+use super::clock::text;
+use super::{Found, Outcome, figure};
+use ffclock_client::{Bound, Clock, ReadError, Reading, Stamp, Status};
+use ffclock_sys::{SharedVmClock, places};
+use ffclock_units::{Estimate, MachineMark, Span};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The rate is known to within the allowance for a new counter, 500 ppm, where nothing is known of it; that of the
+/// restored machine is the old one to within this, since it goes on with the counter that it had.
+const RATE_KEPT_PPM: f64 = 5.0;
+/// Between two looks.
+const PAUSE: Duration = Duration::from_micros(200);
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// What is known before the machine is restored.
+struct Before {
+    mark: MachineMark,
+    stamp: Stamp,
+    estimate: Estimate,
+}
+
+/// Says for each restore whether it went as it should, until the machine is switched off.
+pub(crate) fn follow_restores() -> Outcome {
+    let device = SharedVmClock::open(Path::new(places::VM_CLOCK)).map_err(text)?;
+    let clock = opened()?;
+    Found(clock.watches_machine() && clock.machine_mark() == Some(device.mark()))
+        .or_fail(|| format!("the page rests on {:?}, the machine shows {}", clock.machine_mark(), device.mark()))?;
+    doctor()?;
+    println!("GUEST watches marker {}", device.mark());
+    loop {
+        let mark = device.mark();
+        match one_restore(&device, &clock) {
+            Ok(()) => println!("PASS restored: marker {mark}, then {}", device.mark()),
+            Err(why) => println!("FAIL restored: {why}"),
+        }
+        println!("GUEST watches marker {}", device.mark());
+    }
+}
+
+fn opened() -> Result<Clock, String> {
+    let begin = Instant::now();
+    loop {
+        let clock = Clock::open();
+        if let Ok(clock) = clock
+            && clock.wait_until(Bound::of(Span::from_millis(100)), Duration::from_secs(1)).is_ok()
+            && clock.status() == Status::Synchronised
+        {
+            return Ok(clock);
+        }
+        Found(begin.elapsed() < PATIENCE).or_fail(|| "the page is not synchronised".to_owned())?;
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn one_restore(device: &SharedVmClock, clock: &Clock) -> Outcome {
+    let before = until_restored(device, clock)?;
+    // The machine went on in between; ffclockd cannot have asked its server yet.
+    let first = clock.now();
+    let stamp = clock.stamp();
+    Found(first.is_err()).or_fail(|| format!("a time at once after the restore: {first:?}"))?;
+    let (again, refused) = until_time(clock)?;
+    figure("restored.readings_refused", refused as f64);
+    figure("restored.bound_after_ms", again.bound.as_span().as_seconds() * 1e3);
+    let now = device.mark();
+    // QEMU adds one to what was saved.
+    Found(now == MachineMark::of_disruption(before.mark.disruption + 1))
+        .or_fail(|| format!("marker {now} after {}", before.mark))?;
+    for (stamp, is_old) in [(before.stamp, true), (stamp, false)] {
+        let time = clock.at(stamp);
+        let is_refused = time == Err(ReadError::OtherEpoch);
+        // The one from between is of no epoch, or of the new one where ffclockd was as quick.
+        Found(is_refused || !is_old && time.is_ok_and(|time| is_close(&time, &again)))
+            .or_fail(|| format!("a stamp from before the new epoch has {time:?}"))?;
+    }
+    let interval = clock.elapsed(before.stamp, clock.stamp());
+    Found(interval == Err(ReadError::OtherEpoch))
+        .or_fail(|| format!("an interval across the restore: {interval:?}"))?;
+    rate_is_kept(clock, &before)?;
+    doctor()
+}
+
+/// Every reading until then has a time.
+fn until_restored(device: &SharedVmClock, clock: &Clock) -> Result<Before, String> {
+    loop {
+        let snapshot = clock.snapshot().map_err(text)?;
+        let estimate = snapshot.estimate().ok_or("a page without an estimate")?;
+        let before = Before { mark: device.mark(), stamp: clock.stamp(), estimate };
+        let reading = clock.now();
+        if device.mark() != before.mark {
+            continue_after(&reading)?;
+            return Ok(before);
+        }
+        reading.map_err(|why| format!("nothing has happened, and no time: {why}"))?;
+        thread::sleep(PAUSE);
+        if device.mark() != before.mark {
+            return Ok(before);
+        }
+    }
+}
+
+/// A reading that the restore came into is of the old epoch, or refused.
+fn continue_after(reading: &Result<Reading, ReadError>) -> Outcome {
+    Found(matches!(reading, Ok(_) | Err(ReadError::Disrupted | ReadError::NoEstimate)))
+        .or_fail(|| format!("the reading around the restore: {reading:?}"))
+}
+
+fn until_time(clock: &Clock) -> Result<(Reading, usize), String> {
+    let begin = Instant::now();
+    let mut refused = 0;
+    loop {
+        match clock.now() {
+            Ok(reading) if reading.status != Status::Unsynchronised => return Ok((reading, refused)),
+            _ => refused += 1,
+        }
+        Found(begin.elapsed() < PATIENCE).or_fail(|| format!("no time in {PATIENCE:?} after the restore"))?;
+        thread::sleep(PAUSE);
+    }
+}
+
+fn is_close(one: &Reading, other: &Reading) -> bool {
+    (one.time - other.time).abs() < Span::from_secs(10)
+}
+
+fn rate_is_kept(clock: &Clock, before: &Before) -> Outcome {
+    let after = clock.snapshot().map_err(text)?.estimate().ok_or("no estimate")?;
+    let ppm = (after.period.as_seconds() / before.estimate.period.as_seconds() - 1.0) * 1e6;
+    figure("restored.rate_changed_ppm", ppm);
+    figure("restored.difference_bound_before_ppm", before.estimate.difference_bound.as_rate().as_ppm());
+    figure("restored.difference_bound_after_ppm", after.difference_bound.as_rate().as_ppm());
+    Found(ppm.abs() <= RATE_KEPT_PPM).or_fail(|| format!("another rate, by {ppm:.3} ppm"))
+}
+
+/// A guest whose VMClock is watched is no finding; one whose device is away is.
+fn doctor() -> Outcome {
+    let says_unwatched = || {
+        let said = Command::new("ffclock").args(["doctor", "--json"]).output().map_err(text)?;
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        Found(text.contains("\"faults\"") || text.trim_start().starts_with(['{', '[']))
+            .or_fail(|| format!("the doctor said {text}{}", String::from_utf8_lossy(&said.stderr)))?;
+        Ok::<_, String>(text.contains("guest-unwatched"))
+    };
+    Found(!says_unwatched()?).or_fail(|| "the doctor calls a watched guest unwatched".to_owned())?;
+    let away = "/dev/vmclock0.away";
+    fs::rename(places::VM_CLOCK, away).map_err(text)?;
+    let found = says_unwatched();
+    fs::rename(away, places::VM_CLOCK).map_err(text)?;
+    Found(found?).or_fail(|| "without the device the doctor does not call the guest unwatched".to_owned())
+}
