@@ -22,7 +22,7 @@ def commit(clock: ffclock.Clock, store: list[tuple[int, str]], text: str) -> ffc
 
 
 def main() -> None:
-    """Two commits, of which the second is later for everybody."""
+    """Two commits, the second of which is later on every host."""
     clock = ffclock.Clock.open(*sys.argv[1:2])
     store: list[tuple[int, str]] = []
     begin = clock.stamp()

@@ -2,6 +2,7 @@
 //! alone writes, at `/dev/vmclock0`, and a clock that watches it.
 
 use super::clock::text;
+use super::network::status;
 use super::{Found, Outcome, figure};
 use ffclock_client::{Bound, Clock, ReadError, Reading, Stamp, Status};
 use ffclock_sys::{SharedVmClock, places};
@@ -12,12 +13,40 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The rate is known to within the allowance for a new counter, 500 ppm, where nothing is known of it; that of the
-/// restored machine is the old one to within this, since it goes on with the counter that it had.
-const RATE_KEPT_PPM: f64 = 5.0;
 /// Between two looks.
 const PAUSE: Duration = Duration::from_micros(200);
 const PATIENCE: Duration = Duration::from_secs(100);
+
+/// One exchange is enough. A second may come to an end before it is asked what the first has brought.
+const MOST_EXCHANGES: u64 = 2;
+
+/// What ffclockd has done with its only server.
+#[derive(Clone, Copy)]
+struct Exchanges {
+    sent: u64,
+    complete: u64,
+    used: u64,
+}
+
+impl Exchanges {
+    fn so_far() -> Result<Self, String> {
+        let report = status(places::CONTROL)?;
+        let count = |name: &str| {
+            let (_, after) =
+                report.split_once(&format!("\"{name}\":")).ok_or_else(|| format!("no {name}: {report}"))?;
+            after.split(|end: char| !end.is_ascii_digit()).next().unwrap_or_default().parse::<u64>().map_err(text)
+        };
+        Ok(Exchanges { sent: count("sent")?, complete: count("exchanges")?, used: count("used")? })
+    }
+
+    fn since(self, before: Self) -> Self {
+        Exchanges {
+            sent: self.sent - before.sent,
+            complete: self.complete - before.complete,
+            used: self.used - before.used,
+        }
+    }
+}
 
 /// What is known before the machine is restored.
 struct Before {
@@ -65,8 +94,12 @@ fn one_restore(device: &SharedVmClock, clock: &Clock) -> Outcome {
     let first = clock.now();
     let stamp = clock.stamp();
     Found(first.is_err()).or_fail(|| format!("a time at once after the restore: {first:?}"))?;
+    let asked = Exchanges::so_far()?;
     let (again, refused) = until_time(clock)?;
+    let took = Exchanges::so_far()?.since(asked);
     figure("restored.readings_refused", refused as f64);
+    println!("FIGURE restored.exchanges_to_a_time {}, {} used, of {} requests", took.complete, took.used, took.sent);
+    Found(took.used <= MOST_EXCHANGES).or_fail(|| format!("{} exchanges were needed for a time", took.used))?;
     figure("restored.bound_after_ms", again.bound.as_span().as_seconds() * 1e3);
     let now = device.mark();
     // QEMU adds one to what was saved.
@@ -130,11 +163,14 @@ fn is_close(one: &Reading, other: &Reading) -> bool {
 
 fn rate_is_kept(clock: &Clock, before: &Before) -> Outcome {
     let after = clock.snapshot().map_err(text)?.estimate().ok_or("no estimate")?;
+    // The machine goes on with the counter that it had. Where nothing is known of a counter, its rate is within 500 ppm.
+    let [known, knows] = [&before.estimate, &after].map(|estimate| estimate.difference_bound.as_rate().as_ppm());
     let ppm = (after.period.as_seconds() / before.estimate.period.as_seconds() - 1.0) * 1e6;
     figure("restored.rate_changed_ppm", ppm);
-    figure("restored.difference_bound_before_ppm", before.estimate.difference_bound.as_rate().as_ppm());
-    figure("restored.difference_bound_after_ppm", after.difference_bound.as_rate().as_ppm());
-    Found(ppm.abs() <= RATE_KEPT_PPM).or_fail(|| format!("another rate, by {ppm:.3} ppm"))
+    figure("restored.rate_known_before_to_ppm", known);
+    figure("restored.rate_known_after_to_ppm", knows);
+    Found(ppm.abs() <= known && knows <= 2.0 * known)
+        .or_fail(|| format!("another rate, by {ppm:.3} ppm, and known to {knows:.3} ppm after {known:.3} ppm"))
 }
 
 /// A guest whose VMClock is watched is no finding; one whose device is away is.
