@@ -2,7 +2,7 @@
 //! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | steer | serve PORT | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | steer | serve | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY | restored
 //!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
@@ -23,6 +23,8 @@ mod clocks;
 mod epochs;
 #[path = "hardware.rs"]
 mod hardware;
+#[path = "machine.rs"]
+mod machine;
 #[path = "network.rs"]
 mod network;
 #[path = "probe.rs"]
@@ -55,9 +57,10 @@ fn main() -> ExitCode {
         ["suspend"] => suspend(),
         ["latency"] => latency(),
         ["steer"] => steer::steer(),
-        ["serve", port] => steer::serve(port),
+        ["serve"] => steer::serve(),
         ["clock", port] => clock::answer_time(port),
         ["ask", server, guest, seconds] => clock::ask(server, guest, number(seconds)),
+        ["restored"] => machine::follow_restores(),
         ["clocks", memory] => clocks::answer(memory),
         ["restores", guest, port, count, each] => {
             return end_quietly(restores::follow(guest, port, [number(count) as usize, number(each) as usize]));
