@@ -74,7 +74,8 @@ pub use poll::{Interest, poll};
 #[cfg(target_os = "linux")]
 pub use privilege::drop_privileges;
 pub use references::{
-    HardwareClock, PulseDevice, PulseEdge, PulseSource, SeenPulse, SharedTime, SharedTimeError, private_datagram_socket,
+    ClockSource, HardwareClock, PulseDevice, PulseEdge, PulseSource, SeenPulse, SharedTime, SharedTimeError,
+    private_datagram_socket,
 };
 pub use shared_file::PageFileError;
 pub use shared_words::{
