@@ -94,7 +94,6 @@ FIGURES: Final = (
             "6": "correlation by load",
             "7": "delays by their place",
             "8": "ratios above 1",
-            "conclusion": "a ratio or a timeout, chosen without load",
         },
     ),
 )

@@ -324,7 +324,7 @@ _FIGURES: Final[Mapping[Callable[[Sequence[Measured], Where], Verdict], str]] = 
     fastest_apart: "7",
     jumps_raise: "5",
     third_at_one: "8",
-    ratio_covers: "conclusion",
+    ratio_covers: "5",
 }
 """The figure that each shape is about, or that the text around it is about."""
 _WORDS: Final[Mapping[Outcome, Word]] = {"confirmed": "shape only", "not here": "differs", "not measurable": "not measured"}
