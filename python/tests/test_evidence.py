@@ -158,12 +158,12 @@ def _live(sizes: dict[str, dict[str, float]], otherwise: float) -> list[Live]:
 
 
 def test_every_verdict_on_a_live_figure_can_fail() -> None:
-    quiet = {"ffclockd-classic": 1e-2, "ffclockd-learned": 1e-2, "ptpd-default": 1e-6}
+    quiet = {"ffclockd-classic": 1e-2, "ffclockd-learned": 1e-2, "ffclockd-ptp": 1e-2, "ptpd-default": 1e-6}
     noisy = {name: 10 * size for name, size in quiet.items()}
     noisier = {name: 100 * size for name, size in noisy.items()}
     upside_down = {
         "quiet": quiet,
-        "noise": {},
+        "noise": {"ffclockd-classic": 1e-3, "ffclockd-ptp": 1e-3, "ptpd-default": 1e-6},
         "congestion": noisy,
         "congestion-host": noisier,
         "cut": noisy | {"growth": 3.0},
