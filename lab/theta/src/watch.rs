@@ -3,7 +3,7 @@
 //!
 //! The pass is that of [`crate::analysis`], over the events that [`crate::import::import_messages`] would have put into
 //! a log; so at the end the figures are those of the analysis of that log, bit by bit. Memory does not grow: messages
-//! wait in [`send_order`] for as long as one may be on its way, and rounds that some senders are far behind with are
+//! wait in `send_order` for as long as one may be on its way, and rounds that some senders are far behind with are
 //! given up, as the counts say. Times count from an origin that moves on, so a list has no last day.
 
 mod send_order;
