@@ -21,11 +21,11 @@ struct ForeignMaster {
     passed_over: Option<Moment<Mono>>,
 }
 
-/// The table. Once it is full, those that were heard once give way to better ones alone, the worst first; and half of
-/// the places are for those that came first, which keep theirs against all others for as long as they may repeat
-/// themselves: so a flood of senders that claim to be the best does not push out a master between its first two
-/// messages. A master that has qualified is pushed out only where no place is left to one that was heard once, by a
-/// better one, and the one that is followed never.
+/// The table. Once it is full, those that were heard once give way to better ones alone, the worst first. Half of the
+/// places are for those that came first, which keep theirs for as long as they may repeat themselves: so a flood of
+/// senders that claim to be the best does not push out a master between its first two messages. A master that has
+/// qualified is pushed out only where no place is left to one that was heard once, by a better one; and the one that is
+/// followed never.
 #[derive(Debug)]
 pub(crate) struct ForeignMasters {
     table: Vec<ForeignMaster>,

@@ -1,4 +1,4 @@
-//! A hardware clock as a reference, in virtual time: the counter is that of the stand-in, which alone reads it.
+//! A hardware clock as a reference, in virtual time: the counter is that of the stand-in, and nothing else reads it.
 
 use super::{context, kinds, period, reference};
 use crate::peer::feed::Feed;
@@ -20,7 +20,7 @@ const POLL: Span = Span::from_millis(250);
 /// What another program and a pair of hands do to the clock.
 #[derive(Debug, Default)]
 struct Fate {
-    /// How far it is ahead.
+    /// The ns that it is ahead.
     ahead: Cell<i64>,
     /// How much faster than the counter it runs, in ppb, since the counter showed the second number.
     rate: Cell<(i64, u64)>,
