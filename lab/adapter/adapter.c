@@ -33,7 +33,7 @@
 #define SECOND 1000000000LL
 #define DESCRIPTORS 4096
 #define PORTS 4096               /* descriptors of one call of poll */
-#define STAMPS 64                /* of packets sent that nobody has fetched, for each socket */
+#define STAMPS 64                /* of packets sent that were not fetched, for each socket */
 #define SETTLING_MS 200          /* clocks of a simulator may show more than the time at its very begin */
 #define READING_NS 1             /* what a reading of a clock takes */
 #define TX_FLAGS (SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SCHED \
@@ -270,14 +270,14 @@ int getsockopt(int fd, int level, int name, void *to, socklen_t *length) {
     return OWNER(fd, getsockopt)(fd, level, name, to, length);
 }
 
-/* Who wants stamps of packets sent gets them here: the simulator is told of the others only. */
+/* Who wants stamps of packets sent gets them here: the simulator knows of the others only. */
 int setsockopt(int fd, int level, int name, const void *value, socklen_t length) {
     struct descriptor *of = simulated(fd);
     int flags;
     if (!of || level != SOL_SOCKET || name != SO_TIMESTAMPING || length < sizeof flags)
         return OWNER(fd, setsockopt)(fd, level, name, value, length);
     memcpy(&flags, value, sizeof flags);
-    /* Without numbers before and with them now: the count begins anew (net/core/sock.c). */
+    /* Without numbers before and with them now: the count begins again (net/core/sock.c). */
     if (!(flags & SOF_TIMESTAMPING_OPT_ID)) of->next_number = 0;
     of->stamps_sent = flags & SOF_TIMESTAMPING_TX_SOFTWARE && flags & SOF_TIMESTAMPING_OPT_ID;
     flags &= ~TX_FLAGS;

@@ -121,7 +121,7 @@ impl SessionPlan {
     }
 
     /// The same before its daemon starts. What a session that was killed left there as its number may be another
-    /// program's by now, and a daemon that looks for itself would find that. Nobody else runs this run.
+    /// program's by now, and a daemon that looks for itself would find that. No other process runs this run.
     fn post_directory(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.own_directory(name)?;
         let is_number = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "pid");

@@ -133,8 +133,10 @@ fn daemons_that_are_missing_refuse_or_end_are_left_out_and_the_run_is_marked() {
     // The server's chronyd runs; that of a contestant says why it does not. ptpd ends by itself, and ntpd is missing.
     let refuses = "case \"$*\" in *chronyd-tuned*) echo 'no licence to run' >&2; exit 1;; esac; ".to_owned();
     let chronyd = refuses + &as_it_is(&peers, "chronyd");
-    let fewer =
-        peers_of(&output, &[("chronyd", chronyd), ("ptp4l", "exec sleep 60".to_owned()), ("ptpd", "sleep 2".to_owned())]);
+    let fewer = peers_of(
+        &output,
+        &[("chronyd", chronyd), ("ptp4l", "exec sleep 60".to_owned()), ("ptpd", "sleep 2".to_owned())],
+    );
     let all = "chronyd-default,chronyd-tuned,ptpd-default,ntpd-default";
     let run = ["run", "quiet-1", "--for", "5 s", "--settle", "1 s", "--only", all];
     let summary = summary(live(&run).arg("--output").arg(output.join("run")).arg("--peers").arg(&fewer));
@@ -151,7 +153,8 @@ fn daemons_that_are_missing_refuse_or_end_are_left_out_and_the_run_is_marked() {
 
 /// Starts a run and, once there are samples, does something to it; its exit status, its summary and its messages.
 fn disturbed(output: &Path, words: &[&str], disturb: impl FnOnce(&Path)) -> (bool, Value, String) {
-    let mut child = live(words).arg("--output").arg(output).arg("--peers").arg(root().join("tools/peers")).spawn().unwrap();
+    let mut child =
+        live(words).arg("--output").arg(output).arg("--peers").arg(root().join("tools/peers")).spawn().unwrap();
     wait_for_samples(output, 8, &mut child);
     disturb(output);
     let ended = child.wait_with_output().unwrap();
@@ -167,8 +170,8 @@ fn process_of(output: &Path, program: &str) -> u32 {
         line.split('\0').next().is_some_and(|first| first.ends_with(program)) && line.contains(&wanted)
     };
     let all = fs::read_dir("/proc").unwrap().flatten();
-    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(is_it).next().unwrap_or_else(|| panic!("{:?}", processes_of(output)))
+    let mut pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(is_it).unwrap_or_else(|| panic!("{:?}", processes_of(output)))
 }
 
 fn run_to_end(program: &str, words: &[&str]) {

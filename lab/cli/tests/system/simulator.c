@@ -5,7 +5,7 @@
  * of 100 us and a random part of 15 us on average each way, that loses one packet in fifty. The raw counter is 12 ppm
  * slow and moves by 0.2 ppm in an hour; the system clock is 0.35 s wrong. /dev/ptp0 is a clock that shows the truth.
  *
- * Each of the gaps is closed where SIMULATOR_MENDED names it. After SIMULATOR_SECONDS of virtual time the program gets
+ * A gap is closed where SIMULATOR_CLOSED names it. After SIMULATOR_SECONDS of virtual time the program gets
  * SIGTERM. The random numbers are the same in each run. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -58,8 +58,8 @@ static int64_t now, end_ns;      /* since the begin */
 static int is_early = 1, readings;
 static uint64_t noise = 0x9e3779b97f4a7c15ULL;
 
-static int is_mended(const char *gap) {
-    const char *all = getenv("SIMULATOR_MENDED");
+static int is_closed(const char *gap) {
+    const char *all = getenv("SIMULATOR_CLOSED");
     return all && strstr(all, gap) != NULL;
 }
 
@@ -98,7 +98,7 @@ int clock_gettime(clockid_t clock, struct timespec *to) {
     else if (clock != CLOCK_MONOTONIC && clock != CLOCK_MONOTONIC_COARSE && clock != CLOCK_BOOTTIME)
         return NEXT(clock_gettime)(clock, to);
     /* For programs that measure how fine the clock is: at the begin it runs ahead. */
-    if (is_early && !is_mended("begin")) shown += 101LL * readings++;
+    if (is_early && !is_closed("begin")) shown += 101LL * readings++;
     to->tv_sec = shown / SECOND, to->tv_nsec = shown % SECOND;
     return 0;
 }
@@ -112,7 +112,7 @@ int open(const char *path, int flags, ...) {
 }
 
 int timerfd_create(int clock, int flags) {
-    if (is_mended("timer")) return NEXT(timerfd_create)(clock, flags);
+    if (is_closed("timer")) return NEXT(timerfd_create)(clock, flags);
     if (!flags) return refuse(ENOMEM);
     fprintf(stderr, "simulator: timerfd_create with flags\n");
     abort();
@@ -120,8 +120,8 @@ int timerfd_create(int clock, int flags) {
 
 int socket(int domain, int type, int protocol) {
     int plain = type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (domain == AF_UNIX && is_mended("unix")) return NEXT(socket)(domain, type, protocol);
-    if (domain != AF_INET || plain != SOCK_DGRAM || (type != plain && !is_mended("flags"))) return refuse(EINVAL);
+    if (domain == AF_UNIX && is_closed("unix")) return NEXT(socket)(domain, type, protocol);
+    if (domain != AF_INET || plain != SOCK_DGRAM || (type != plain && !is_closed("flags"))) return refuse(EINVAL);
     for (int i = 0; i < SOCKETS; i++) {
         if (sockets[i].is_used) continue;
         sockets[i] = (struct simulated){.is_used = 1};
@@ -142,7 +142,7 @@ int fcntl(int fd, int command, ...) {
     va_start(words, command);
     void *word = va_arg(words, void *);
     va_end(words);
-    int is_known = command == F_DUPFD || command == F_GETFL || command == F_SETFL || is_mended("fcntl");
+    int is_known = command == F_DUPFD || command == F_GETFL || command == F_SETFL || is_closed("fcntl");
     return of(fd) || !is_known ? 0 : NEXT(fcntl)(fd, command, word);
 }
 
@@ -153,12 +153,12 @@ int ioctl(int fd, unsigned long request, ...) {
     va_start(words, request);
     void *word = va_arg(words, void *);
     va_end(words);
-    if (request == FIONBIO && is_mended("ioctl")) return of(fd) ? 0 : NEXT(ioctl)(fd, request, word);
+    if (request == FIONBIO && is_closed("ioctl")) return of(fd) ? 0 : NEXT(ioctl)(fd, request, word);
     return refuse(EINVAL);
 }
 
-/* Only sockets of its own are known, where UNIX sockets are not mended. */
-#define SIMULATED_OR(fd, call) if (!of(fd)) return is_mended("unix") ? call : refuse(EINVAL)
+/* Only sockets of its own are known, where that gap is open. */
+#define SIMULATED_OR(fd, call) if (!of(fd)) return is_closed("unix") ? call : refuse(EINVAL)
 
 int bind(int fd, const struct sockaddr *to, socklen_t length) {
     SIMULATED_OR(fd, NEXT(bind)(fd, to, length));
@@ -218,7 +218,7 @@ static void answer(int fd, const uint8_t *request) {
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     struct simulated *socket = of(fd);
-    if (!socket) return is_mended("unix") ? NEXT(sendmsg)(fd, message, flags) : refuse(EINVAL);
+    if (!socket) return is_closed("unix") ? NEXT(sendmsg)(fd, message, flags) : refuse(EINVAL);
     size_t length = message->msg_iov[0].iov_len;
     if (length >= 48) answer(fd, message->msg_iov[0].iov_base);
     socket->sent++;
@@ -259,10 +259,10 @@ static ssize_t fetch_stamp(struct simulated *socket, struct msghdr *message) {
 
 ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
     struct simulated *socket = of(fd);
-    if (!socket) return is_mended("unix") ? NEXT(recvmsg)(fd, message, flags) : refuse(EINVAL);
+    if (!socket) return is_closed("unix") ? NEXT(recvmsg)(fd, message, flags) : refuse(EINVAL);
     if (flags & MSG_ERRQUEUE && socket->has_stamp) return fetch_stamp(socket, message);
-    if (flags & MSG_ERRQUEUE && is_mended("queue")) return refuse(EAGAIN);
-    /* Without one, the error queue gives a packet that nobody asked for there. */
+    if (flags & MSG_ERRQUEUE && is_closed("queue")) return refuse(EAGAIN);
+    /* Without one, the error queue gives a packet that was not asked for there. */
     int which = come(fd);
     if (which < 0) return refuse(EAGAIN);
     size_t room = message->msg_iov[0].iov_len, length = room < 48 ? room : 48;
@@ -281,7 +281,7 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
 static int is_ready(const struct pollfd *asked) {
     if (asked->fd < 0 || !(asked->events & POLLIN)) return 0;
     if (of(asked->fd)) return come(asked->fd) >= 0;
-    if (!is_mended("poll")) return 1;
+    if (!is_closed("poll")) return 1;
     struct pollfd one = {asked->fd, asked->events, 0};
     return NEXT(ppoll)(&one, 1, &(struct timespec){0, 0}, NULL) > 0;
 }

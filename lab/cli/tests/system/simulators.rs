@@ -5,7 +5,7 @@
 use super::{fresh_directory, programs, root};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// What the simulator can lack alone so that the daemon does not get its server's time.
@@ -34,7 +34,11 @@ impl Bench {
         let lab = root().join("lab");
         bench.compile("simulator.so", &[lab.join("cli/tests/system/simulator.c")], &["-lm"]);
         let headers = format!("-I{}", root().join("clock/client/include").display());
-        bench.compile("adapter.so", &["adapter.c", "samples.c"].map(|name| lab.join("adapter").join(name)), &[&headers]);
+        bench.compile(
+            "adapter.so",
+            &["adapter.c", "samples.c"].map(|name| lab.join("adapter").join(name)),
+            &[&headers],
+        );
         let place = bench.directory.display();
         let configuration = format!(
             "counter = \"monotonic-raw\"\npage = \"{place}/page\"\ncontrol = \"{place}/control\"\nstate = \"{place}/state\"\n\
@@ -55,9 +59,9 @@ impl Bench {
         self.directory.join(name)
     }
 
-    /// Runs the daemon with these libraries before it for so many virtual seconds. It is killed when the patience is
-    /// over; then it has no status.
-    fn run(&self, libraries: &[&str], (seconds, mended): (u32, &str), patience: Duration) -> Ended {
+    /// Runs the daemon with these libraries before it for this number of virtual seconds. It is killed when the patience
+    /// is over; then it has no status.
+    fn run(&self, libraries: &[&str], (seconds, closed): (u32, &str), patience: Duration) -> Ended {
         ["page", "page.history", "control"].iter().for_each(|name| drop(fs::remove_file(self.place(name))));
         drop(fs::remove_dir_all(self.place("state")));
         let preloaded: Vec<String> = libraries.iter().map(|name| self.place(name).display().to_string()).collect();
@@ -66,7 +70,7 @@ impl Bench {
             .arg("--config")
             .arg(self.place("configuration"))
             .env("LD_PRELOAD", preloaded.join(" "))
-            .envs([("SIMULATOR_SECONDS", seconds.to_string().as_str()), ("SIMULATOR_MENDED", mended)])
+            .envs([("SIMULATOR_SECONDS", seconds.to_string().as_str()), ("SIMULATOR_CLOSED", closed)])
             .env("FFCLOCK_ADAPTER_PAGE", self.place("page"))
             .env("FFCLOCK_ADAPTER_OUTPUT", self.place("samples.csv"))
             .env("FFCLOCK_ADAPTER_TRUTH", "/dev/ptp0")
@@ -74,18 +78,23 @@ impl Bench {
             .stderr(File::options().append(true).open(&log).unwrap())
             .spawn()
             .unwrap();
-        let begun = Instant::now();
-        let mut status = None;
-        while status.is_none() && begun.elapsed() < patience {
-            status = child.try_wait().unwrap();
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        if status.is_none() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
+        let status = end_of(&mut child, patience);
         Ended { status, said: String::from_utf8_lossy(&fs::read(log).unwrap()).into_owned() }
     }
+}
+
+/// How a child ended; `None` where it had to be killed, the patience being over.
+fn end_of(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+    let begun = Instant::now();
+    while begun.elapsed() < patience {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
 }
 
 impl Ended {
@@ -120,7 +129,7 @@ fn samples(path: &Path) -> Vec<Sample> {
 fn each_gap_of_a_simulator_stops_the_daemon_and_the_adapter_closes_it() {
     let Some(bench) = Bench::new("simulator-gaps") else { return };
     let but = |gap: &str| GAPS.iter().filter(|one| **one != gap).copied().collect::<Vec<_>>().join(",");
-    // The others mended, it runs, but blind to the stamps of the kernel, which come too late and under wrong numbers.
+    // All of them closed, it runs, but blind to the stamps of the kernel, which come too late and under wrong numbers.
     let blind = bench.run(&["simulator.so"], (120, &GAPS.join(",")), PATIENCE);
     assert!(blind.has_its_server() && blind.said.contains("no usable stamps come from the kernel"), "{}", blind.said);
     for gap in GAPS {
