@@ -59,7 +59,7 @@ impl Bench {
         self.directory.join(name)
     }
 
-    /// Runs the daemon with these libraries before it for this number of virtual seconds. It is killed when the patience
+    /// Runs the daemon for this number of virtual seconds with these libraries before it. It is killed when the patience
     /// is over; then it has no status.
     fn run(&self, libraries: &[&str], (seconds, closed): (u32, &str), patience: Duration) -> Ended {
         ["page", "page.history", "control"].iter().for_each(|name| drop(fs::remove_file(self.place(name))));
