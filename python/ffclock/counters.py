@@ -173,6 +173,12 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("recordings", type=Path, metavar="RECORDING", nargs="+", help="what `ffclock-lab counters ... --record` wrote")
     parser.add_argument("--inventory", type=Path, metavar="FILE", help="what `ffclock-lab counters --json` printed")
     parser.add_argument("--guest", action="store_true", help="they were made in an emulated guest")
+    parser.add_argument(
+        "--pulse",
+        nargs=2,
+        metavar=("REFERENCE", "DEVIATION"),
+        help="the reference that has white frequency noise of this Allan deviation at 1 s, to test the instrument by",
+    )
     parser.add_argument("--command", default="ffclock-lab counters", metavar="TEXT", help="what made them, for the verdicts")
     parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to put the figures (default: here)")
     return parser.parse_args(arguments)
@@ -184,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from . import counters_figures  # noqa: F401, PLC0415
         from .counters_recording import RecordingError, read_recording  # noqa: PLC0415
-        from .counters_verdicts import judge  # noqa: PLC0415
+        from .counters_verdicts import KnownPulse, judge  # noqa: PLC0415
         from .evidence.verdict import write as write_verdicts  # noqa: PLC0415
     except ModuleNotFoundError as error:
         print(f"ffclock.counters: {missing(_NEEDS, error)}", file=sys.stderr)
@@ -194,7 +200,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         inventory = _inventory(options.inventory) if options.inventory else None
         options.output.mkdir(parents=True, exist_ok=True)
         images = _draw(recordings, options.output)
-        verdicts = judge(recordings, "guest" if options.guest else "live", options.command)
+        pulse = KnownPulse(options.pulse[0], float(options.pulse[1])) if options.pulse else None
+        verdicts = judge(recordings, "guest" if options.guest else "live", options.command, pulse)
         write_verdicts(options.output, verdicts)
         text = page(recordings, inventory, images)
         (options.output / "counters.md").write_text(text, encoding="utf-8")

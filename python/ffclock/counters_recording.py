@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,15 +47,17 @@ class Machine:
     host: str = ""
     cpu: str = ""
     kernel: str = ""
-    cpu_hertz: float | None = None
-    """The processor's frequency as the kernel states it."""
+    cpu_hertz: float | None = field(default=None, compare=False)
+    """The processor's frequency as the kernel stated it at that moment."""
 
     @property
     def label(self) -> str:
         """In words."""
         parts = [self.cpu, f"Linux {self.kernel}" if self.kernel else ""]
         about = ", ".join(part for part in parts if part)
-        return f"{self.host} ({about})" if about else self.host or "a machine without a name"
+        if self.host and about:
+            return f"{self.host} ({about})"
+        return self.host or about or "a machine without a name"
 
 
 @dataclass(frozen=True)

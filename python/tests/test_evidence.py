@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from ffclock.counters_recording import Machine, Recording
+from ffclock.counters_verdicts import KnownPulse
 from ffclock.counters_verdicts import judge as judge_counters
 from ffclock.evidence.__main__ import PLACES, collect, main
 from ffclock.evidence.catalogue import FIGURES, KEYS
@@ -267,6 +268,32 @@ def test_a_counter_against_itself_has_no_stability() -> None:
         assert {one.outcome for one in found} == {word}
 
 
+def test_of_two_recordings_that_show_the_same_the_worse_counts() -> None:
+    for recordings in ([_clocks(6e-6, 1e-6), _clocks(20e-6, 1e-6)], [_clocks(20e-6, 1e-6), _clocks(6e-6, 1e-6)]):
+        found = judge_counters(recordings, "live", "c")
+        spread = [one for one in found if one.what == "socket, classic: largest IQR of the clocks"]
+        assert [one.outcome for one in spread] == ["differs"]
+
+
+def test_a_known_pulse_is_recovered_by_its_own_deviation_alone() -> None:
+    # The integers of tests/vm/testclocks: seeded, each as often, and an Allan deviation that follows from their range.
+    state, phase, rows, size = 88172645463325252, 0, [], 17320
+    for second in range(1201):
+        for shift in (13, -7, 17):
+            state ^= (state << shift if shift > 0 else state >> -shift) & (2**64 - 1)
+        phase += (state * (2 * size + 1) >> 64) - size
+        seen = {"base": second * 10**9 + phase, "width": 0, "value": second * 10**9}
+        rows.append({"record": "sample", "t": float(second), "phase": 0, "points": [], "reference": seen})
+    recording = _recording("stability", rows, base_hertz=1e9, counters=[], reference="/dev/pps1")
+    known = math.sqrt(size * (size + 1) / 3.0) * 1e-9
+    for times, word in ((1.0, "shape only"), (1.5, "differs"), (0.6, "differs")):
+        found = judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known * times))
+        assert [one.what.split(" at ")[1] for one in found] == ["1 s", "4 s", "16 s", "64 s", "256 s"]
+        # The longest averages are too few to tell deviations of 1.5 times apart.
+        assert {one.outcome for one in found[:3]} == {word}
+    assert {one.outcome for one in judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known))} == {"shape only"}
+
+
 def test_latencies_of_user_space_have_no_verdict_on_the_kernel() -> None:
     whole = _latencies(150.0, 1770.0, 140.0)
     user = replace(whole, records=[row for row in whole.records if row.get("arrangement") != "kernel"])
@@ -275,7 +302,7 @@ def test_latencies_of_user_space_have_no_verdict_on_the_kernel() -> None:
 
 def _rates(tsc_hertz: float, hpet_hertz: float) -> Recording:
     """Ten seconds of the raw clock and the HPET by a base of this frequency; the CPU is said to have 2 GHz."""
-    about = {"base_hertz": 2e9, "counters": [{"name": "monotonic-raw", "hertz": 1e9}, {"name": "module:hpet", "hertz": 14.3e6}]}
+    about = {"base_hertz": 2e9, "counters": [{"name": "monotonic-raw vDSO", "hertz": 1e9}, {"name": "module:hpet ioctl", "hertz": 14.3e6}]}
 
     def points(second: int) -> list[dict[str, Any]]:
         base = (2**64 - 10**9 + round(second * tsc_hertz)) % 2**64

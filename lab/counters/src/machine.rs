@@ -20,7 +20,9 @@ impl Machine {
     /// The one that this runs on.
     pub fn of_this_host() -> Self {
         let text = |path: &str| fs::read_to_string(path).ok();
-        let name = |path: &str| text(path).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        // A kernel that was given no name says "(none)".
+        let is_name = |text: &String| !text.is_empty() && text != "(none)";
+        let name = |path: &str| text(path).map(|text| text.trim().to_owned()).filter(is_name);
         let (cpu, cpu_hertz) = processor(&text("/proc/cpuinfo").unwrap_or_default());
         let (host, kernel) = (name("/proc/sys/kernel/hostname"), name("/proc/sys/kernel/osrelease"));
         Machine { host, cpu, cpu_hertz, kernel }

@@ -59,8 +59,8 @@ impl Bench {
         self.directory.join(name)
     }
 
-    /// Runs the daemon for this number of virtual seconds with these libraries before it. It is killed when the patience
-    /// is over; then it has no status.
+    /// Runs the daemon for this number of virtual seconds with these libraries before it. It is killed when the
+    /// patience is over; then it has no status.
     fn run(&self, libraries: &[&str], (seconds, closed): (u32, &str), patience: Duration) -> Ended {
         ["page", "page.history", "control"].iter().for_each(|name| drop(fs::remove_file(self.place(name))));
         drop(fs::remove_dir_all(self.place("state")));
