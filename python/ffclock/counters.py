@@ -1,7 +1,8 @@
 """Draws what ``ffclock-lab counters`` recorded, beside the figures of the papers: ``python -m ffclock.counters RECORDING... -o DIR``.
 
-DIR receives a picture for each figure and ``counters.md``, a page with the tables. What a recording does not have (a module, HPET, ACPI)
-is named there as missing.
+DIR receives a picture for each figure and ``counters.md``, a page with the tables. Recordings of several hosts are merged: figure 18
+shows their clocks side by side, and what else there is several times is drawn for each. What a recording does not have (a module,
+HPET, ACPI) is named there as missing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from .errors import missing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure as Canvas
 
     from .counters_recording import Recording
@@ -22,20 +25,32 @@ if TYPE_CHECKING:
 _NEEDS: Final = "the figures need numpy, matplotlib and allantools"
 
 
-def pictures(recording: Recording) -> dict[str, Canvas]:
-    """The pictures of one recording by file name."""
+def pictures(recordings: Sequence[Recording]) -> dict[str, Canvas]:
+    """The pictures of recordings by file name. Where there are several of one instrument, each has its own, with its number."""
     from . import counters_figures as figures  # noqa: PLC0415  so that --help works without matplotlib
 
+    makers: dict[str, dict[str, Callable[[Recording], Canvas | None]]] = {
+        "latency": {
+            "figure-14-latency": figures.latency_figure,
+            "figure-15-kernel": figures.kernel_figure,
+            "figure-16-user": figures.user_figure,
+        },
+        "stability": {"figure-12-stability": figures.stability_figure, "figure-13-rates": figures.rate_figure},
+        "clock": {"figure-17-clocks": figures.clock_figure},
+    }
     drawn: dict[str, Canvas | None] = {}
-    if recording.instrument == "latency":
-        drawn["figure-14-latency.png"] = figures.latency_figure(recording)
-        drawn["figure-15-kernel.png"] = figures.kernel_figure(recording)
-        drawn["figure-16-user.png"] = figures.user_figure(recording)
-    elif recording.instrument == "stability":
-        drawn["figure-12-stability.png"] = figures.stability_figure(recording)
-        drawn["figure-13-rates.png"] = figures.rate_figure(recording)
-    elif recording.instrument == "clock":
-        drawn["figure-17-clocks.png"] = figures.clock_figure(recording)
+    for instrument, makes in makers.items():
+        mine = [recording for recording in recordings if recording.instrument == instrument]
+        for number, recording in enumerate(mine, 1):
+            suffix = f"-{number}" if len(mine) > 1 else ""
+            for name, make in makes.items():
+                canvas = make(recording)
+                if canvas is not None and len(mine) > 1:
+                    canvas.suptitle(recording.machine.label, fontsize=8, x=0.99, ha="right")
+                drawn[f"{name}{suffix}.png"] = canvas
+    clocks = [recording for recording in recordings if recording.instrument == "clock"]
+    if clocks:
+        drawn["figure-18-machines.png"] = figures.machine_figure(clocks)
     return {name: canvas for name, canvas in drawn.items() if canvas is not None}
 
 
@@ -43,7 +58,10 @@ def page(recordings: Sequence[Recording], inventory: dict[str, Any] | None, imag
     """The page ``counters.md``."""
     parts = ["# Counters of this machine, beside the papers' figures", ""]
     parts += _table_1(inventory)
+    several = len({recording.machine for recording in recordings}) > 1
     for recording in recordings:
+        if several:
+            parts += [f"# {recording.machine.label}", ""]
         parts += {"latency": _latency, "stability": _stability, "clock": _clock}.get(recording.instrument, lambda _: [])(recording)
     parts += [f"![{Path(image).stem}]({image})\n" for image in images]
     parts += ["## Missing here", "", *[f"- {line}" for line in _missing(recordings, inventory)], ""]
@@ -155,6 +173,12 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("recordings", type=Path, metavar="RECORDING", nargs="+", help="what `ffclock-lab counters ... --record` wrote")
     parser.add_argument("--inventory", type=Path, metavar="FILE", help="what `ffclock-lab counters --json` printed")
     parser.add_argument("--guest", action="store_true", help="they were made in an emulated guest")
+    parser.add_argument(
+        "--pulse",
+        nargs=2,
+        metavar=("REFERENCE", "DEVIATION"),
+        help="the reference that has white frequency noise of this Allan deviation at 1 s, to test the instrument by",
+    )
     parser.add_argument("--command", default="ffclock-lab counters", metavar="TEXT", help="what made them, for the verdicts")
     parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to put the figures (default: here)")
     return parser.parse_args(arguments)
@@ -166,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from . import counters_figures  # noqa: F401, PLC0415
         from .counters_recording import RecordingError, read_recording  # noqa: PLC0415
-        from .counters_verdicts import judge  # noqa: PLC0415
+        from .counters_verdicts import KnownPulse, judge  # noqa: PLC0415
         from .evidence.verdict import write as write_verdicts  # noqa: PLC0415
     except ModuleNotFoundError as error:
         print(f"ffclock.counters: {missing(_NEEDS, error)}", file=sys.stderr)
@@ -175,8 +199,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recordings = [read_recording(path) for path in options.recordings]
         inventory = _inventory(options.inventory) if options.inventory else None
         options.output.mkdir(parents=True, exist_ok=True)
-        images = [name for recording in recordings for name in _draw(recording, options.output)]
-        verdicts = judge(recordings, inventory, "guest" if options.guest else "live", options.command)
+        images = _draw(recordings, options.output)
+        pulse = KnownPulse(options.pulse[0], float(options.pulse[1])) if options.pulse else None
+        verdicts = judge(recordings, "guest" if options.guest else "live", options.command, pulse)
         write_verdicts(options.output, verdicts)
         text = page(recordings, inventory, images)
         (options.output / "counters.md").write_text(text, encoding="utf-8")
@@ -204,8 +229,8 @@ def _inventory(path: Path) -> dict[str, Any]:
     return inventory
 
 
-def _draw(recording: Recording, directory: Path) -> list[str]:
-    drawn = pictures(recording)
+def _draw(recordings: Sequence[Recording], directory: Path) -> list[str]:
+    drawn = pictures(recordings)
     for name, canvas in drawn.items():
         canvas.savefig(directory / name, format="png")
     return list(drawn)

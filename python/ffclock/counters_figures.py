@@ -18,7 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from .counters_paper import LATENCIES, STABILITY_LARGE_PPM, STABILITY_PPM
-from .counters_recording import Phase, Recording
+from .counters_recording import Phase, Recording, machines
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def time_errors(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
 
     def seconds(points: list[dict[str, Any]]) -> Floats:
         # Differences first, as whole numbers: a float does not hold a counter of 64 bits.
-        return np.array([_signed(p["base"] - first["base"]) for p in points]) / float(about["base_hertz"])
+        return np.array([signed(p["base"] - first["base"]) for p in points]) / float(about["base_hertz"])
 
     def ahead(points: list[dict[str, Any]], hertz: float) -> tuple[Floats, Floats]:
         t = seconds(points)
@@ -115,7 +115,8 @@ def is_against_reference(recording: Recording) -> bool:
     return any(name.startswith("base against ") for name in time_errors(recording))
 
 
-def _signed(difference: int) -> int:
+def signed(difference: int) -> int:
+    """How far one reading of 64 bits lies behind another, over a turn."""
     return (difference + 2**63) % 2**64 - 2**63
 
 
@@ -181,8 +182,18 @@ def _limit(axes: Axes, drawn: Sequence[Floats]) -> None:
         axes.text(1.0, 0.01, note, transform=axes.transAxes, ha="right", va="bottom", fontsize=8)
 
 
-def latency_figure(recording: Recording, arrangement: str = "first") -> Canvas:
-    """Figure 14: access latency over time, and its distribution in each phase (whiskers: minimum and 95th percentile)."""
+def latency_figure(recording: Recording) -> Canvas:
+    """Access latency over time, and its distribution in each phase (whiskers: minimum and 95th percentile).
+
+    Within the kernel, where the module measured, this is figure 14. From user space it is no counterpart of any figure, and says so.
+    """
+    is_kernel = any(row["arrangement"] == "kernel" for row in recording.of("figures"))
+    arrangement = "kernel" if is_kernel else "first"
+    title = (
+        "Latency within the kernel (as figure 14)"
+        if is_kernel
+        else "Latency of first readings from user space (figure 14 is of the kernel)"
+    )
     phases, hertz = recording.phases, float(recording.about["hertz"])
     rows = [row for row in recording.of("round") if row["arrangement"] == arrangement]
     figures = [row for row in recording.of("figures") if row["arrangement"] == arrangement]
@@ -195,7 +206,7 @@ def latency_figure(recording: Recording, arrangement: str = "first") -> Canvas:
             marker = _MARKERS[number // len(COLOURS) % len(_MARKERS)]
             series.semilogy([row["t"] for row in of_name], median, marker, markersize=2.5, color=colour, label=name)
         shade(series, phases)
-        series.set(xlabel="time [s]", ylabel="cycles", title=f"Access latency, {arrangement} (as figure 14)")
+        series.set(xlabel="time [s]", ylabel="cycles", title=title)
         _legend(series, loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=3)
         _boxes(spread, [_latency_box(row, phases) for name in names for row in figures if f"{row['counter']} {row['access']}" == name])
         spread.set_xscale("symlog", linthresh=100)
@@ -264,22 +275,41 @@ def user_figure(recording: Recording) -> Canvas:
 
 
 def clock_figure(recording: Recording) -> Canvas:
-    """Figures 17 and 18: the error of the clock with each counter and kind of stamps (whiskers: 1st and 99th percentile)."""
+    """Figure 17: the error of the clock with each counter and kind of stamps (whiskers: 1st and 99th percentile)."""
     phases = {phase.number: phase.name for phase in recording.phases}
     rows = recording.of("clock")
-    boxes = [
-        {
-            "label": f"{row['counter']}, {row['stamps']}, {row.get('estimator', 'classic')}"
-            + (f", {phases.get(row['phase'], '')}" if len(phases) > 1 else ""),
-            **{to: row[of] * 1e6 for to, of in _CLOCK_BOX.items()},
-        }
-        for row in rows
-    ]
+    boxes = [_clock_box(row, row["counter"], f", {phases.get(row['phase'], '')}" if len(phases) > 1 else "") for row in rows]
     with matplotlib.rc_context(rc=_STYLE):
         canvas, (axes,) = _canvas(1, (8.0, 1.8 + 0.3 * len(boxes)))
         _boxes(axes, boxes)
-        axes.set(xlabel="clock error [µs]; whiskers: 1st and 99th percentile", title="Clocks of the same packets (as figures 17 and 18)")
+        axes.set(xlabel="clock error [µs]; whiskers: 1st and 99th percentile", title="Clocks of the same packets (as figure 17)")
     return canvas
+
+
+def machine_figure(recordings: Sequence[Recording]) -> Canvas:
+    """Figure 18: the error of the clock with the first counter of each machine, in its last quiet phase."""
+    with matplotlib.rc_context(rc=_STYLE):
+        by_machine = {machine: _first_clocks(mine) for machine, mine in machines(recordings).items()}
+        canvas, (axes,) = _canvas(1, (9.0, 1.8 + 0.3 * sum(map(len, by_machine.values()))))
+        _boxes(axes, [_clock_box(row, f"{machine.label}\n{row['counter']}", "") for machine, rows in by_machine.items() for row in rows])
+        axes.set(xlabel="clock error [µs]; whiskers: 1st and 99th percentile", title="The clock by machine (as figure 18)")
+    return canvas
+
+
+def _first_clocks(recordings: Sequence[Recording]) -> list[dict[str, Any]]:
+    """For each kind of stamps and each estimator the clock of the first counter, last quiet phase, last recording."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for recording in recordings:
+        quiet = {phase.number for phase in recording.phases if phase.is_quiet} or {0}
+        rows = [row for row in recording.of("clock") if row["phase"] in quiet]
+        counters = [row["counter"] for row in rows[:1]]
+        found |= {(row["stamps"], row.get("estimator", "classic")): row for row in rows if row["counter"] in counters}
+    return list(found.values())
+
+
+def _clock_box(row: dict[str, Any], name: str, suffix: str) -> dict[str, Any]:
+    label = f"{name}, {row['stamps']}, {row.get('estimator', 'classic')}{suffix}"
+    return {"label": label, **{to: row[of] * 1e6 for to, of in _CLOCK_BOX.items()}}
 
 
 _CLOCK_BOX: Final = {"q1": "p25_s", "med": "median_s", "q3": "p75_s", "whislo": "p1_s", "whishi": "p99_s"}

@@ -7,7 +7,8 @@ The first line says what it is, the last one how many lines stand between. A rec
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +41,26 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """Where a recording was made; recordings of earlier versions do not say it."""
+
+    host: str = ""
+    cpu: str = ""
+    kernel: str = ""
+    cpu_hertz: float | None = field(default=None, compare=False)
+    """The processor's frequency as the kernel stated it at that moment."""
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        parts = [self.cpu, f"Linux {self.kernel}" if self.kernel else ""]
+        about = ", ".join(part for part in parts if part)
+        if self.host and about:
+            return f"{self.host} ({about})"
+        return self.host or about or "a machine without a name"
+
+
+@dataclass(frozen=True)
 class Recording:
     """A whole recording."""
 
@@ -47,6 +68,7 @@ class Recording:
     instrument: str
     about: dict[str, Any]
     records: list[dict[str, Any]]
+    machine: Machine = Machine()
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """The records of one kind, in order."""
@@ -79,7 +101,21 @@ def read_recording(path: Path) -> Recording:
     end = rest.pop()
     if end.get("records") != len(rest):
         raise RecordingError(f"{path} has {len(rest)} records and announces {end.get('records')}: it was changed; record again")
-    return Recording(path, str(head.get("instrument")), dict(head.get("about") or {}), rest)
+    return Recording(path, str(head.get("instrument")), dict(head.get("about") or {}), rest, _machine(head.get("machine") or {}))
+
+
+def _machine(said: dict[str, Any]) -> Machine:
+    hertz = said.get("cpu_hertz")
+    host, cpu, kernel = (str(said.get(key) or "") for key in ("host", "cpu", "kernel"))
+    return Machine(host, cpu, kernel, None if hertz is None else float(hertz))
+
+
+def machines(recordings: Sequence[Recording]) -> dict[Machine, list[Recording]]:
+    """Recordings by the machine that made them, in order."""
+    found: dict[Machine, list[Recording]] = {}
+    for recording in recordings:
+        found.setdefault(recording.machine, []).append(recording)
+    return found
 
 
 def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:

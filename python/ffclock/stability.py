@@ -8,6 +8,7 @@ most 2^16 of them, because its cost is their number times the averaging time.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,11 +20,14 @@ from allantools import mask
 from .tables import Floats
 
 POINTS_MAX: Final = 1 << 18
+ONE_SIGMA: Final = math.erf(math.sqrt(0.5))
+"""The probability of an interval of one standard deviation each way of a normal distribution."""
 MTIE_POINTS_MAX: Final = 1 << 16
 _MTIE_DIRECT_STEPS: Final = 256
 _POINTS_MIN: Final = 8
-# allantools cannot identify the kind of noise from fewer averages than this.
-_AVERAGES_FOR_NOISE: Final = 32
+# From 32 averages, the fewest that allantools takes, a quarter of all realisations of white frequency noise is taken for noise of the
+# phase, whose intervals are less than half as wide; from 128 one in 70.
+_AVERAGES_FOR_NOISE: Final = 128
 # Exponents of the noises that the confidence is known for.
 _ALPHA_OF_RANDOM_WALK: Final = -2
 _ALPHA_OF_WHITE_PHASE: Final = 2
@@ -49,7 +53,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Deviation:
-    """A deviation over averaging times; ``low`` and ``high`` are the ends of the 68 % interval, NaN where there is none."""
+    """A deviation over averaging times; ``low`` and ``high`` are the ends of its interval (68 % where no other is asked for).
+
+    Both are NaN where there is none.
+    """
 
     tau_s: Floats
     value: Floats
@@ -127,9 +134,9 @@ def even_grid(t_s: Floats, values: Floats | None) -> Grid | None:
     return Grid(step, np.interp(at, times, known_values), float(gaps))
 
 
-def allan(grid: Grid) -> Deviation:
+def allan(grid: Grid, confidence: float = ONE_SIGMA) -> Deviation:
     """Overlapping Allan deviation; NIST SP 1065, section 5.2.3."""
-    return _with_confidence(grid, allantools.oadev, Kind.PLAIN)
+    return _with_confidence(grid, allantools.oadev, Kind.PLAIN, confidence)
 
 
 def modified_allan(grid: Grid) -> Deviation:
@@ -169,13 +176,13 @@ def _steps(size: int) -> list[int]:
     return sorted(step for step in wanted if 1 <= step <= largest)
 
 
-def _with_confidence(grid: Grid, deviation: Callable[..., Any], kind: Kind) -> Deviation:
+def _with_confidence(grid: Grid, deviation: Callable[..., Any], kind: Kind, confidence: float = ONE_SIGMA) -> Deviation:
     steps = _steps(grid.values.size)
     rate = 1.0 / grid.step_s
     taus, values, _, _ = deviation(grid.values, rate=rate, data_type="phase", taus=[step * grid.step_s for step in steps])
     used = np.rint(np.asarray(taus) / grid.step_s).astype(int).tolist()
     size = grid.values.size
-    limits = [_interval(size, value, at, kind) for value, at in zip(values, _with_noise(grid.values, used), strict=True)]
+    limits = [_interval(size, value, (*at, kind), confidence) for value, at in zip(values, _with_noise(grid.values, used), strict=True)]
     low, high = (np.array(edge) for edge in zip(*limits, strict=True)) if limits else (np.empty(0), np.empty(0))
     return Deviation(np.asarray(taus), np.asarray(values), low, high)
 
@@ -190,8 +197,9 @@ def _with_noise(values: Floats, steps: Sequence[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _interval(size: int, value: float, at: tuple[int, int], kind: Kind) -> tuple[float, float]:
-    step, alpha = at
+def _interval(size: int, value: float, at: tuple[int, int, Kind], confidence: float) -> tuple[float, float]:
+    """By chi-square with the equivalent degrees of freedom of that noise: NIST SP 1065, section 5.3.2."""
+    step, alpha, kind = at
     try:
         freedom = allantools.edf_greenhall(alpha, 2, step, size, overlapping=True, modified=kind is Kind.MODIFIED)
     except NotImplementedError:
@@ -199,5 +207,5 @@ def _interval(size: int, value: float, at: tuple[int, int], kind: Kind) -> tuple
         return float("nan"), float("nan")
     if not freedom > 0.0 or not value > 0.0:
         return float("nan"), float("nan")
-    low, high = allantools.confidence_interval(value, freedom)
+    low, high = allantools.confidence_interval(value, freedom, ci=confidence)
     return float(low), float(high)

@@ -11,7 +11,8 @@ import pytest
 
 from ffclock.counters import main, page, pictures
 from ffclock.counters_figures import allan, box, interface_alone, is_against_reference, time_errors
-from ffclock.counters_recording import FORMAT, RecordingError, read_recording
+from ffclock.counters_recording import FORMAT, Machine, RecordingError, machines, read_recording
+from ffclock.evidence.verdict import read as read_verdicts
 
 BARE = f'{{"format": "{FORMAT}", "instrument": "clock"}}\n{{"record": "clock"}}\n{{"record": "end", "records": 1}}\n'
 PHASES = [
@@ -20,8 +21,9 @@ PHASES = [
 ]
 
 
-def recorded(path: Path, instrument: str, about: dict[str, Any], records: list[dict[str, Any]]) -> Path:
-    lines = [{"format": FORMAT, "instrument": instrument, "about": about}, *records, {"record": "end", "records": len(records)}]
+def recorded(path: Path, instrument: str, about: dict[str, Any], records: list[dict[str, Any]], **head: Any) -> Path:
+    first = {"format": FORMAT, "instrument": instrument, "about": about, **head}
+    lines = [first, *records, {"record": "end", "records": len(records)}]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
@@ -52,10 +54,10 @@ def latency(path: Path, arrangement: str = "first") -> Path:
     return recorded(path, "latency", {"cpus": [0], "hertz": 2.5e9}, [*rows, *PHASES])
 
 
-def clock(path: Path) -> Path:
-    errors = {"median_s": -4e-6, "iqr_s": 2e-7, "p1_s": -5e-6, "p25_s": -4.1e-6, "p75_s": -3.9e-6, "p99_s": -3e-6}
+def clock(path: Path, iqr_s: float = 2e-7, **head: Any) -> Path:
+    errors = {"median_s": -4e-6, "iqr_s": iqr_s, "p1_s": -5e-6, "p25_s": -4.1e-6, "p75_s": -3.9e-6, "p99_s": -3e-6}
     row = {"record": "clock", "counter": "tsc", "stamps": "socket", "phase": 0, "count": 100, "outside": 1, **errors}
-    return recorded(path, "clock", {}, [row, PHASES[0]])
+    return recorded(path, "clock", {}, [row, {**row, "estimator": "learned"}, PHASES[0]], **head)
 
 
 def test_time_errors_survive_a_turn_of_the_counter(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_every_recording_becomes_its_figures_beside_the_papers(tmp_path: Path, c
     assert main([*map(str, files), "--inventory", str(inventory), "-o", str(out)]) == 0
     assert capsys.readouterr().out.strip() == str(out / "counters.md")
     names = {path.name for path in out.iterdir()}
-    expected = {"figure-12-stability", "figure-13-rates", "figure-14-latency", "figure-16-user", "figure-17-clocks"}
+    expected = {"figure-12-stability", "figure-13-rates", "figure-14-latency", "figure-16-user", "figure-17-clocks", "figure-18-machines"}
     assert names == {"counters.md", "verdicts.json", *(f"{name}.png" for name in expected)}
     text = (out / "counters.md").read_text(encoding="utf-8")
     for words in (
@@ -135,8 +137,41 @@ def test_every_recording_becomes_its_figures_beside_the_papers(tmp_path: Path, c
 
 
 def test_the_kernels_figure_is_drawn_where_the_module_was(tmp_path: Path) -> None:
-    assert "figure-15-kernel.png" in pictures(read_recording(latency(tmp_path / "l", "kernel")))
-    assert "figure-15-kernel.png" not in pictures(read_recording(latency(tmp_path / "m")))
+    assert "figure-15-kernel.png" in pictures([read_recording(latency(tmp_path / "l", "kernel"))])
+    assert "figure-15-kernel.png" not in pictures([read_recording(latency(tmp_path / "m"))])
+
+
+def test_latencies_from_user_space_are_not_called_those_of_the_kernel(tmp_path: Path) -> None:
+    for arrangement, words in (("kernel", "within the kernel (as figure 14)"), ("first", "from user space (figure 14 is of the kernel)")):
+        canvas = pictures([read_recording(latency(tmp_path / arrangement, arrangement))])["figure-14-latency.png"]
+        assert words in canvas.axes[0].get_title(loc="left")
+
+
+def test_recordings_of_two_hosts_are_merged_by_machine(tmp_path: Path) -> None:
+    about = {"cpu": "A CPU", "kernel": "6.1.0"}
+    one = clock(tmp_path / "one", machine={"host": "alpha", "cpu_hertz": 2.5e9, **about})
+    # The second is worse than the paper's worst machine.
+    two = clock(tmp_path / "two", 9e-6, machine={"host": "beta", "cpu_hertz": None, **about})
+    recordings = [read_recording(path) for path in (one, two)]
+    assert list(machines(recordings)) == [Machine("alpha", "A CPU", "6.1.0"), Machine("beta", "A CPU", "6.1.0")]
+    out = tmp_path / "out"
+    assert main([str(one), str(two), "-o", str(out)]) == 0
+    drawn = {path.name for path in out.glob("*.png")}
+    assert drawn == {"figure-17-clocks-1.png", "figure-17-clocks-2.png", "figure-18-machines.png"}
+    labels = [label.get_text() for label in pictures(recordings)["figure-18-machines.png"].axes[0].get_yticklabels()]
+    assert [label.split(" (")[0] for label in labels] == ["alpha", "alpha", "beta", "beta"]
+    assert [label.rsplit(", ", 1)[1] for label in labels] == ["classic", "learned"] * 2
+    text = (out / "counters.md").read_text(encoding="utf-8")
+    assert "# alpha (A CPU, Linux 6.1.0)" in text
+    assert "# beta (A CPU, Linux 6.1.0)" in text
+    found = read_verdicts(out / "verdicts.json")
+    assert {one.what.split(",")[0] for one in found if one.figure == "17"} == {"alpha", "beta"}
+    by_machine = [one for one in found if one.figure == "18"]
+    assert [one.what.split(":")[0] for one in by_machine] == ["socket, classic", "socket, learned"]
+    for one_kind in by_machine:
+        assert "2 here: alpha" in one_kind.ours
+        assert "beta" in one_kind.ours
+        assert one_kind.outcome == "differs"
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffclock.counters_recording import Recording
+from ffclock.counters_recording import Machine, Recording
+from ffclock.counters_verdicts import KnownPulse
 from ffclock.counters_verdicts import judge as judge_counters
 from ffclock.evidence.__main__ import PLACES, collect, main
 from ffclock.evidence.catalogue import FIGURES, KEYS
@@ -30,6 +33,7 @@ from ffclock.theta_figures.cells import Cell, Measured, Run
 from ffclock.theta_figures.values import LEVELS, OMEGA
 from ffclock.theta_figures.verdicts import evidence as theta_evidence
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 CLOCKS = ("classic", "learned", "ptpd", "pi", "pll", "regression", "ntpd", "chrony", "joint")
 
 
@@ -189,11 +193,13 @@ def _clocks(iqr_s: float, apart_s: float, worse: float = 1.0) -> Recording:
             "record": "clock",
             "counter": name,
             "stamps": "socket",
+            "estimator": estimator,
             "phase": phase,
             "count": 9,
             "iqr_s": iqr_s * times,
             "median_s": apart_s * place,
         }
+        for estimator in ("learned", "classic")
         for phase in (0, 1)
         for place, (name, times) in enumerate((("tsc", 1.0), ("hpet", worse)))
     ]
@@ -201,10 +207,12 @@ def _clocks(iqr_s: float, apart_s: float, worse: float = 1.0) -> Recording:
 
 
 def test_clocks_with_the_papers_values_pass_and_others_fail() -> None:
-    good = judge_counters([_clocks(6e-6, 1e-6)], None, "live", "c")
-    assert [one.outcome for one in good if one.figure == "17"] == ["as in the paper", "shape only", "shape only", "shape only"]
-    bad = judge_counters([_clocks(20e-6, 5e-6, worse=2.0)], None, "live", "c")
-    assert len(bad) == len(good) == 5
+    good = judge_counters([_clocks(6e-6, 1e-6)], "live", "c")
+    each = ["as in the paper", "shape only", "shape only", "shape only"]
+    for estimator in ("classic", "learned"):
+        assert [one.outcome for one in good if one.figure == "17" and estimator in one.what] == each
+    bad = judge_counters([_clocks(20e-6, 5e-6, worse=2.0)], "live", "c")
+    assert len(bad) == len(good) == 10
     assert {one.outcome for one in bad} == {"differs"}
 
 
@@ -220,25 +228,27 @@ def _latencies(median: float, call: float, hot: float) -> Recording:
         }
 
     rows = [row("tsc", "rdtsc", "single", median), row("tsc", "system call", "single", call)]
-    rows += [row("tsc", "rdtsc", "first", median, 0), row("tsc", "rdtsc", "first", hot, 1)]
+    # Readings from user space are no latencies in the kernel, however much they rise.
+    rows += [row("tsc", "rdtsc", "first", median, 0), row("tsc", "rdtsc", "first", 99.0 * median, 1)]
     kernel = (("tsc", 1.0), ("hpet", 4.6), ("acpi_pm", 8.8), ("acpi_pm_safe", 24.9 * (call / 1770.0) ** 2))
     for name, times in kernel:
         rows.append(row(f"module:{name}", "kernel interface", "kernel", 420.0 * times * median / 150.0))
         rows.append(row(f"module:{name}", "kernel register", "kernel", 420.0 * times * median / 150.0 - 208.0 * call / 1770.0))
+        rows.append(row(f"module:{name}", "kernel interface", "kernel", 420.0 * times * hot / 150.0, 1))
     return _recording("latency", rows)
 
 
 def test_latencies_with_the_papers_values_pass_and_others_fail() -> None:
-    good = judge_counters([_latencies(150.0, 1770.0, 140.0)], None, "guest", "c")
+    good = judge_counters([_latencies(150.0, 1770.0, 140.0)], "guest", "c")
     assert {one.figure for one in good} == {"14", "15", "16"}
     assert "differs" not in {one.outcome for one in good}
-    bad = judge_counters([_latencies(1500.0, 150.0, 2000.0)], None, "guest", "c")
+    bad = judge_counters([_latencies(1500.0, 150.0, 2000.0)], "guest", "c")
     assert len(bad) == len(good)
     call = "a system call, cycles"
     assert {one.outcome for one in bad if one.what != call} == {"differs"}
     # Less than the paper's is its shape, more is not.
     for cycles, word in ((150.0, "shape only"), (1770.0, "as in the paper"), (17700.0, "differs")):
-        found = judge_counters([_latencies(150.0, cycles, 140.0)], None, "guest", "c")
+        found = judge_counters([_latencies(150.0, cycles, 140.0)], "guest", "c")
         assert [one.outcome for one in found if one.what == call] == [word]
 
 
@@ -248,23 +258,68 @@ def test_a_counter_against_itself_has_no_stability() -> None:
     for second in range(40):
         point = {"base": second * 10**9, "width": 1, "value": second * 10**9}
         rows.append({"record": "sample", "t": float(second), "phase": second // 20, "points": [point], "reference": None})
-    assert judge_counters([_recording("stability", rows, **base)], None, "live", "c") == []
+    assert judge_counters([_recording("stability", rows, **base)], "live", "c") == []
     for wander, word in ((10, "shape only"), (10**5, "differs")):
         seen = [
             {**row, "reference": {**row["points"][0], "value": row["points"][0]["value"] + wander * int(row["t"]) ** 2}} for row in rows
         ]
-        found = judge_counters([_recording("stability", seen, **{**base, "reference": "truth"})], None, "live", "c")
+        found = judge_counters([_recording("stability", seen, **{**base, "reference": "truth"})], "live", "c")
         assert {one.figure for one in found} == {"12", "13"}
         assert {one.outcome for one in found} == {word}
 
 
-def test_table_1_is_of_the_counters_that_are_there() -> None:
-    def table(width: int, hertz: float) -> list[Verdict]:
-        counters = [{"name": "tsc", "width": width, "hertz": 1e9}, {"name": "module:hpet", "width": 32, "hertz": hertz}]
-        return judge_counters([], {"counters": counters}, "guest", "c")
+def test_of_two_recordings_that_show_the_same_the_worse_counts() -> None:
+    for recordings in ([_clocks(6e-6, 1e-6), _clocks(20e-6, 1e-6)], [_clocks(20e-6, 1e-6), _clocks(6e-6, 1e-6)]):
+        found = judge_counters(recordings, "live", "c")
+        spread = [one for one in found if one.what == "socket, classic: largest IQR of the clocks"]
+        assert [one.outcome for one in spread] == ["differs"]
 
-    assert [one.outcome for one in table(64, 14.3e6)] == ["shape only", "as in the paper"]
-    assert [one.outcome for one in table(32, 100e6)] == ["differs", "differs"]
+
+def test_a_known_pulse_is_recovered_by_its_own_deviation_alone() -> None:
+    # The integers of tests/vm/testclocks: seeded, each as often, and an Allan deviation that follows from their range.
+    state, phase, rows, size = 88172645463325252, 0, [], 17320
+    for second in range(1201):
+        for shift in (13, -7, 17):
+            state ^= (state << shift if shift > 0 else state >> -shift) & (2**64 - 1)
+        phase += (state * (2 * size + 1) >> 64) - size
+        seen = {"base": second * 10**9 + phase, "width": 0, "value": second * 10**9}
+        rows.append({"record": "sample", "t": float(second), "phase": 0, "points": [], "reference": seen})
+    recording = _recording("stability", rows, base_hertz=1e9, counters=[], reference="/dev/pps1")
+    known = math.sqrt(size * (size + 1) / 3.0) * 1e-9
+    for times, word in ((1.0, "shape only"), (1.5, "differs"), (0.6, "differs")):
+        found = judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known * times))
+        assert [one.what.split(" at ")[1] for one in found] == ["1 s", "4 s", "16 s", "64 s", "256 s"]
+        # The longest averages are too few to tell deviations of 1.5 times apart.
+        assert {one.outcome for one in found[:3]} == {word}
+    assert {one.outcome for one in judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known))} == {"shape only"}
+
+
+def test_latencies_of_user_space_have_no_verdict_on_the_kernel() -> None:
+    whole = _latencies(150.0, 1770.0, 140.0)
+    user = replace(whole, records=[row for row in whole.records if row.get("arrangement") != "kernel"])
+    assert {one.figure for one in judge_counters([user], "live", "c")} == {"16"}
+
+
+def _rates(tsc_hertz: float, hpet_hertz: float) -> Recording:
+    """Ten seconds of the raw clock and the HPET by a base of this frequency; the CPU is said to have 2 GHz."""
+    about = {"base_hertz": 2e9, "counters": [{"name": "monotonic-raw vDSO", "hertz": 1e9}, {"name": "module:hpet ioctl", "hertz": 14.3e6}]}
+
+    def points(second: int) -> list[dict[str, Any]]:
+        base = (2**64 - 10**9 + round(second * tsc_hertz)) % 2**64
+        return [{"base": base, "width": 1, "value": round(second * hertz)} for hertz in (1e9, hpet_hertz)]
+
+    rows = [{"record": "sample", "t": float(second), "phase": 0, "points": points(second), "reference": None} for second in range(11)]
+    return replace(_recording("stability", rows, reference=None, **about), machine=Machine("a", "A CPU", "6.1", 2e9))
+
+
+def test_the_frequencies_of_table_1_are_measured() -> None:
+    for times, word in ((1.0, "as in the paper"), (1.9, "as in the paper"), (3.0, "differs"), (0.3, "differs")):
+        found = judge_counters([_rates(2e9 * times, 14.3e6 * times)], "guest", "c")
+        assert [(one.figure, one.what, one.outcome) for one in found] == [
+            ("table I", "hpet: frequency", word),
+            ("table I", "TSC: frequency", word),
+        ]
+        assert [one.ratio for one in found] == pytest.approx([times, times], rel=1e-6)
 
 
 def _delays(omega_over_paper: float) -> list[Measured]:
@@ -347,6 +402,21 @@ def test_verdicts_are_collected_from_where_the_tools_leave_them(tmp_path: Path, 
     assert f"{PLACES[1]}: {NOT_RUN}" in capsys.readouterr().out
     assert (tmp_path / "docs" / "evidence.md").read_text(encoding="utf-8").startswith("# Evidence\n")
     assert (tmp_path / "target" / "evidence" / "index.html").is_file()
+
+
+def test_the_commands_of_the_page_are_those_that_make_it() -> None:
+    """Every row names the command by which it can be had again: one that tools/evidence runs, all of one of its forms."""
+    listed = subprocess.run([CHECKOUT / "tools" / "evidence", "--list"], capture_output=True, text=True, check=True).stdout
+    forms = [set(form.splitlines()) for form in listed.split("\n\n")]
+    assert len(forms) == 2
+    rows = [line for line in (CHECKOUT / "docs" / "evidence.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    # The last cell but one of a row of eight and the date.
+    cells = [line.replace("\\|", "").split(" | ") for line in rows]
+    named = {row[-2].strip("`") for row in cells if len(row) == 9 and row[-2].startswith("`")}
+    # One of the simulated figures by itself.
+    commands = {re.sub(r" --only \d+", "", name) for name in named}
+    assert len(commands) >= 4
+    assert any(commands <= form for form in forms), commands
 
 
 def test_drawing_one_figure_again_keeps_the_verdicts_on_the_others(tmp_path: Path) -> None:

@@ -42,6 +42,23 @@ def test_confidence_holds_the_true_deviation_of_white_frequency_noise() -> None:
     assert widths[-1] > 3 * widths[0]
 
 
+def test_intervals_hold_the_true_deviation_as_often_as_they_say() -> None:
+    """Of 120 realisations of white frequency noise; the margins are three standard deviations of such a count."""
+    noise = np.random.default_rng(7).standard_normal((120, 1025))
+    noise[:, 0] = 0.0
+    taus = (1.0, 16.0, 64.0)
+    for confidence, margin in ((0.95, 0.06), (stability.ONE_SIGMA, 0.13)):
+        inside = np.zeros(len(taus))
+        for phase in np.cumsum(noise, axis=1):
+            grid = even_grid(np.arange(1025.0), phase)
+            assert grid is not None
+            found = allan(grid, confidence)
+            places = [found.tau_s.tolist().index(tau) for tau in taus]
+            true = 1.0 / np.sqrt(taus)
+            inside += (found.low[places] <= true) & (true <= found.high[places])
+        assert inside / len(noise) == pytest.approx([confidence] * len(taus), abs=margin)
+
+
 def test_mtie_is_the_largest_peak_to_peak_of_any_window() -> None:
     values = np.random.default_rng(5).standard_normal(900)
     grid = even_grid(np.arange(900.0), values)

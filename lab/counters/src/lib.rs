@@ -19,6 +19,7 @@ pub mod handover;
 pub mod inventory;
 pub mod known_time;
 pub mod latency;
+mod machine;
 mod named;
 pub mod posix_clock;
 pub mod recording;

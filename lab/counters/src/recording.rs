@@ -3,6 +3,7 @@
 //! The first line says what it is, the last one how many lines stand between. A file without its last line was cut, and
 //! is refused rather than taken for a shorter measurement.
 
+use crate::machine::Machine;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, Read, Write};
@@ -60,8 +61,9 @@ impl<W: Write> RecordingWriter<W> {
     /// The output cannot be written.
     pub fn begin(output: W, instrument: &str, about: &impl Serialize) -> io::Result<Self> {
         let mut recorder = RecordingWriter { output, lines: 0 };
-        let version = env!("CARGO_PKG_VERSION");
-        recorder.put(&json!({ "format": FORMAT, "instrument": instrument, "ffclock": version, "about": about }))?;
+        let (version, machine) = (env!("CARGO_PKG_VERSION"), Machine::of_this_host());
+        let head = json!({ "format": FORMAT, "instrument": instrument, "ffclock": version, "machine": machine, "about": about });
+        recorder.put(&head)?;
         Ok(recorder)
     }
 

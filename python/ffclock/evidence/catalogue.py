@@ -54,13 +54,13 @@ FIGURES: Final = (
     *_of(
         COUNTERS,
         "",
-        "AGAINST=/dev/ppsN make figures-counters, which needs a reference",
+        "make figures-counters, in the guest or against a reference (AGAINST=/dev/ppsN)",
         {"12": "stability of the counters", "13": "rates under stress"},
     ),
     *_of(
         COUNTERS,
         "",
-        "make figures-counters",
+        "make figures-counters, 14 and 15 in the guest",
         {
             "14": "access latency in the kernel",
             "15": "the interface alone (guest)",

@@ -5,6 +5,7 @@ use super::plan::PathChange;
 use crate::failure::Failure;
 use crate::lab::link::inside;
 use crate::lab::worker::{Worker, run};
+use std::fs;
 
 /// The server's address on a contestant's link.
 pub(super) fn server_address(number: usize) -> String {
@@ -26,7 +27,7 @@ pub(super) fn join(server: &Worker, contestant: &Worker, number: usize) -> Resul
 /// Joins a contestant to its server with a router between them.
 pub(super) fn join_by(router: &Worker, server: &Worker, contestant: &Worker, number: usize) -> Result<(), Failure> {
     let [server, contestant, router] = [server, contestant, router].map(|worker| worker.pid().to_string());
-    let sides = [format!("s{number}"), format!("c{number}")];
+    let sides = [format!("s{number}"), router_end(number)];
     pair([&server, &server_end(number)], [&router, &sides[0]])?;
     pair([&router, &sides[1]], [&contestant, CONTESTANT_END])?;
     sides.iter().try_for_each(|side| inside(&router, &["ip", "link", "set", side, "up"]))?;
@@ -52,6 +53,17 @@ pub(super) fn change(server: &Worker, number: usize, change: PathChange) -> Resu
     };
     let server = server.pid().to_string();
     inside(&server, &["ip", "link", "set", &server_end(number), state])
+}
+
+/// The router's device on its link to a contestant.
+pub(super) fn router_end(number: usize) -> String {
+    format!("c{number}")
+}
+
+/// Whether the network of a process still has a device. One that is switched off is there.
+pub(super) fn has_device(pid: u32, device: &str) -> bool {
+    let devices = fs::read_to_string(format!("/proc/{pid}/net/dev")).unwrap_or_default();
+    devices.lines().any(|line| line.trim_start().strip_prefix(device).is_some_and(|rest| rest.starts_with(':')))
 }
 
 /// The device of a contestant.

@@ -38,12 +38,27 @@ const SET_BY: Duration = Duration::from_millis(1);
 /// A contestant that runs, or has run.
 struct Running {
     number: usize,
+    name: &'static str,
+    /// One end of each link on the way to the server, and the process whose network it is in.
+    links: Vec<(u32, String)>,
     watched: Watched,
     worker: Worker,
     /// The host between it and the server, where there is one.
     relay: Option<Worker>,
     follows_master: bool,
     is_alive: bool,
+}
+
+impl Running {
+    /// Fails when it cannot be watched any more.
+    fn check(&mut self) -> Result<(), Failure> {
+        self.relay.as_mut().map_or(Ok(()), Worker::check_alive)?;
+        self.worker.check_alive()?;
+        match self.links.iter().find(|(host, device)| !network::has_device(*host, device)) {
+            Some((_, device)) => Err(format!("{} ended: its link {device} is gone", self.name).into()),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What does not change during a session.
@@ -102,6 +117,15 @@ impl SessionPlan {
         if !path.exists() {
             fs::DirBuilder::new().mode(0o750).create(&path)?;
         }
+        Ok(path)
+    }
+
+    /// The same before its daemon starts. What a session that was killed left there as its number may be another
+    /// program's by now, and a daemon that looks for itself would find that. No other process runs this run.
+    fn post_directory(&self, name: &str) -> Result<PathBuf, Failure> {
+        let path = self.own_directory(name)?;
+        let is_number = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "pid");
+        fs::read_dir(&path)?.flatten().map(|entry| entry.path()).filter(is_number).try_for_each(fs::remove_file)?;
         Ok(path)
     }
 
@@ -186,7 +210,7 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn start(plan: &'a SessionPlan) -> Result<Self, Failure> {
         plan.note(plan.watched_s, &format!("session {} begins", plan.session))?;
-        let directory = plan.own_directory("server")?;
+        let directory = plan.post_directory("server")?;
         let command = server_command(&directory, &plan.peers)?;
         let log = directory.join("log");
         let rights = WorkerRights::AllButTheClock;
@@ -240,7 +264,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&self, contestant: Contestant, number: usize) -> Result<Running, Failure> {
-        let directory = self.plan.own_directory(contestant.name)?;
+        let directory = self.plan.post_directory(contestant.name)?;
         let own = OwnClock::within(&directory);
         let skew_ppm = OscillatorSpec::default().skew.fraction() * 1e6;
         self.plan.make_clock(&own, self.plan.record.seed, contestant.frequency_left(skew_ppm))?;
@@ -262,14 +286,24 @@ impl<'a> Session<'a> {
             Some(relay) => network::join(relay, &worker, link)?,
             None => self.join(&worker, link)?,
         }
+        let links = self.links(relay.as_ref(), number);
         let watched = Watched::open(&own, page)?.bounded(contestant.bound(&directory));
-        Ok(Running { number, watched, worker, relay, follows_master: contestant.follows_master(), is_alive: true })
+        let (name, follows_master) = (contestant.name, contestant.follows_master());
+        Ok(Running { number, name, links, watched, worker, relay, follows_master, is_alive: true })
+    }
+
+    /// The links between a contestant and the server, each by one of its ends: a link that loses one loses both.
+    fn links(&self, relay: Option<&Worker>, number: usize) -> Vec<(u32, String)> {
+        let routed = self.router.as_ref().map(|(router, _)| (router.pid(), network::router_end(number)));
+        let relayed = relay.map(|relay| (relay.pid(), network::server_end(network::behind_relay(number))));
+        let first = (self.server.pid(), network::server_end(number));
+        [Some(first), routed, relayed].into_iter().flatten().collect()
     }
 
     /// The relay before a contestant, joined to the server.
     fn prepare_relay(&self, relay: Relay, contestant: &Contestant, number: usize) -> Result<Worker, Failure> {
         let name = format!("{}/{}", contestant.name, Relay::DIRECTORY);
-        let directory = self.plan.own_directory(&name)?;
+        let directory = self.plan.post_directory(&name)?;
         let own = OwnClock::within(&directory);
         self.plan.make_clock(&own, self.plan.record.seed.wrapping_add(relay::OWN_SEED), 0.0)?;
         let server = network::server_address(number);
@@ -313,6 +347,8 @@ impl<'a> Session<'a> {
             next_look += SAMPLING;
             sleep(next_look.saturating_sub(self.begun.elapsed()));
         }
+        // What ended since the last look must not count as having run to the end.
+        self.check()?;
         self.plan.note(self.t_s(), &format!("session {} is complete", self.plan.session))
     }
 
@@ -322,7 +358,9 @@ impl<'a> Session<'a> {
         if wanted == self.path {
             return Ok(());
         }
-        for running in &self.running {
+        // Who ended took its link away.
+        self.check()?;
+        for running in self.running.iter().filter(|running| running.is_alive) {
             network::change(&self.server, running.number, wanted)?;
         }
         self.path = wanted;
@@ -340,21 +378,23 @@ impl<'a> Session<'a> {
         Ok(looks)
     }
 
-    /// A contestant that ended is left out from then on; without the server nothing can go on, nor with a host whose
-    /// clock, the truth, was set.
+    /// A contestant that ended, or that has no link any more, is left out from then on; without the server nothing can
+    /// go on, nor with a host whose clock, the truth, was set.
     fn check(&mut self) -> Result<(), Failure> {
         let t_s = self.t_s();
-        for running in self.running.iter_mut().filter(|running| running.is_alive) {
-            let relay = running.relay.as_mut().map_or(Ok(()), Worker::check_alive);
-            if let Err(failure) = relay.and_then(|()| running.worker.check_alive()) {
-                running.is_alive = false;
-                self.plan.note(t_s, &failure.to_string())?;
-            }
-        }
         self.server.check_alive()?;
         let router = self.router.as_mut().map(|(router, _)| router);
         let mut others = self.master.as_mut().into_iter().chain(router).chain(&mut self.burners);
         others.try_for_each(Worker::check_alive)?;
+        for running in self.running.iter_mut().filter(|running| running.is_alive) {
+            if let Err(failure) = running.check() {
+                running.is_alive = false;
+                self.plan.note(t_s, &failure.to_string())?;
+            }
+        }
+        if !self.running.iter().any(|running| running.is_alive) {
+            return Err("no contestant is left".into());
+        }
         let moved = (host_offset() - self.host_offset).abs();
         if moved > Span::from_nanos(SET_BY.as_nanos() as i128) {
             return Err(format!("the host's clock was set, by {} s", moved.as_seconds()).into());

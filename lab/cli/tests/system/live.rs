@@ -1,5 +1,6 @@
-//! The live laboratory in seconds: real daemons with clocks of their own, a run that is killed and resumed, and a
-//! daemon that is missing.
+//! The live laboratory in seconds: real daemons with clocks of their own, a run that is killed and resumed, and what
+//! goes wrong: a daemon that is missing, refuses to start or ends, a router that dies, a link that is deleted, a full
+//! disk. Each time what was measured is kept and marked, and nothing is left running.
 
 use super::{fresh_directory, programs, root};
 use ffclock_sys::{KernelClockState, KernelFlags};
@@ -101,6 +102,8 @@ fn a_run_that_is_killed_leaves_nothing_running_and_is_resumed() {
     let kept = samples(&output);
     let partial = summary(live(&["report"]).arg(&output));
     assert_eq!(partial["is_complete"], false, "{partial:#}");
+    // The number of its server is another program's by now.
+    fs::write(output.join("server/chronyd.pid"), format!("{}\n", std::process::id())).unwrap();
     let resumed = summary(live(&["run", "--resume"]).arg(&output).arg("--peers").arg(&peers));
     assert_eq!(resumed["is_complete"], true, "{resumed:#}");
     assert!(samples(&output) > kept, "what was measured first is kept");
@@ -108,23 +111,143 @@ fn a_run_that_is_killed_leaves_nothing_running_and_is_resumed() {
     assert!(events.iter().any(|event| event.as_str().unwrap().contains("session 1 begins")), "{resumed:#}");
 }
 
+/// A directory of peers with these scripts in it. The wrappers depend on the names by which they are called.
+fn peers_of(directory: &Path, scripts: &[(&str, String)]) -> PathBuf {
+    let place = directory.join("peers");
+    fs::create_dir(&place).unwrap();
+    for (name, script) in scripts {
+        fs::write(place.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(place.join(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    place
+}
+
+fn as_it_is(peers: &Path, name: &str) -> String {
+    format!("exec '{}' \"$@\"", peers.join(name).display())
+}
+
 #[test]
-fn a_daemon_that_is_missing_is_left_out_and_the_run_is_marked() {
+fn daemons_that_are_missing_refuse_or_end_are_left_out_and_the_run_is_marked() {
     let Some(peers) = peers() else { return };
     let output = fresh_directory("live-missing");
-    // A place with chronyd only; its wrapper is called by its own name.
-    let fewer = output.join("peers");
-    fs::create_dir(&fewer).unwrap();
-    let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", peers.join("chronyd").display());
-    fs::write(fewer.join("chronyd"), script).unwrap();
-    std::fs::set_permissions(fewer.join("chronyd"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let run = ["run", "quiet-1", "--for", "4 s", "--settle", "1 s", "--only", "chronyd-default,ntpd-default"];
+    // The server's chronyd runs; that of a contestant says why it does not. ptpd ends by itself, and ntpd is missing.
+    let refuses = "case \"$*\" in *chronyd-tuned*) echo 'no licence to run' >&2; exit 1;; esac; ".to_owned();
+    let chronyd = refuses + &as_it_is(&peers, "chronyd");
+    let fewer = peers_of(
+        &output,
+        &[("chronyd", chronyd), ("ptp4l", "exec sleep 60".to_owned()), ("ptpd", "sleep 2".to_owned())],
+    );
+    let all = "chronyd-default,chronyd-tuned,ptpd-default,ntpd-default";
+    let run = ["run", "quiet-1", "--for", "5 s", "--settle", "1 s", "--only", all];
     let summary = summary(live(&run).arg("--output").arg(output.join("run")).arg("--peers").arg(&fewer));
     assert_eq!(summary["is_complete"], false, "{summary:#}");
-    let names: Vec<&Value> = summary["contestants"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
-    assert_eq!(names, ["chronyd-default"]);
     let events = summary["events"].to_string();
     assert!(events.contains("ntpd-default is left out: ") && events.contains("--peers"), "{events}");
+    // The look before the end finds them: it comes before the first of every ten seconds.
+    assert!(events.contains("chronyd-tuned ended: exit status: 1 (no licence to run)"), "{events}");
+    assert!(events.contains("ptpd-default ended: exit status: 0"), "{events}");
+    let of = |name: &str| summary["contestants"].as_array().unwrap().iter().any(|one| one["name"] == name);
+    assert!(of("chronyd-default") && !of("ntpd-default"), "{summary:#}");
+    wait_until_gone(&output);
+}
+
+/// Starts a run and, once there are samples, does something to it; its exit status, its summary and its messages.
+fn disturbed(output: &Path, words: &[&str], disturb: impl FnOnce(&Path)) -> (bool, Value, String) {
+    let mut child =
+        live(words).arg("--output").arg(output).arg("--peers").arg(root().join("tools/peers")).spawn().unwrap();
+    wait_for_samples(output, 8, &mut child);
+    disturb(output);
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    (ended.status.success(), serde_json::from_slice(&ended.stdout).unwrap_or_else(|_| panic!("{said}")), said)
+}
+
+/// The process of a run whose command line begins with these words, past the shells that wait for it.
+fn process_of(output: &Path, program: &str) -> u32 {
+    let wanted = output.display().to_string();
+    let is_it = |pid: &u32| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split('\0').next().is_some_and(|first| first.ends_with(program)) && line.contains(&wanted)
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(is_it).unwrap_or_else(|| panic!("{:?}", processes_of(output)))
+}
+
+fn run_to_end(program: &str, words: &[&str]) {
+    assert!(Command::new(program).args(words).status().unwrap().success(), "{program} {words:?}");
+}
+
+#[test]
+fn a_run_without_its_router_ends_with_what_it_has() {
+    if peers().is_none() {
+        return;
+    }
+    let output = fresh_directory("live-router").join("run");
+    let run = ["run", "congested-16", "--poll", "1", "--for", "60 s", "--settle", "1 s", "--only", "ffclockd-learned"];
+    let (succeeds, summary, said) =
+        disturbed(&output, &run, |output| run_to_end("kill", &["-9", &process_of(output, "/router").to_string()]));
+    assert!(!succeeds && said.contains("the router ended: signal: 9"), "{said}");
+    assert_eq!(summary["is_complete"], false, "{summary:#}");
+    assert!(summary["events"].to_string().contains("session 0 failed: the router ended"), "{summary:#}");
+    assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
+    wait_until_gone(&output);
+}
+
+#[test]
+fn a_contestant_whose_link_is_deleted_is_left_out() {
+    if peers().is_none() {
+        return;
+    }
+    let output = fresh_directory("live-unlinked").join("run");
+    let run = ["run", "quiet-1", "--for", "7 s", "--settle", "1 s", "--only", "ffclockd-learned,chronyd-default"];
+    let (succeeds, summary, said) = disturbed(&output, &run, |output| {
+        let pid = process_of(&output.join("ffclockd-learned"), "/ffclockd").to_string();
+        run_to_end("nsenter", &["--target", &pid, "--net", "ip", "link", "delete", "ff-live"]);
+    });
+    assert!(succeeds, "{said}");
+    assert_eq!(summary["is_complete"], false, "{summary:#}");
+    assert!(summary["events"].to_string().contains("ffclockd-learned ended: its link ff-live0 is gone"), "{summary:#}");
+    let readings = |number: usize| summary["contestants"][number]["readings"].as_u64().unwrap();
+    assert!(readings(0) > 0 && readings(1) > 0, "{summary:#}");
+    wait_until_gone(&output);
+}
+
+/// On a file system ($1) of eight megabytes that is filled once there are samples; what is there at the end goes to $2.
+const ON_A_FULL_DISK: &str = "mount -t tmpfs -o size=8m none \"$1\" || exit 77
+# Several, so that the last page of the file is soon full.
+lab=$3 to=$2 run=$1/run peers=$4 daemons=ffclockd-learned,ffclockd-classic,chronyd-default,chronyd-tuned
+\"$lab\" --json live run quiet-1 --for '60 s' --settle '1 s' --only \"$daemons\" --output \"$run\" --peers \"$peers\" >\"$to/out\" 2>\"$to/err\" &
+for _ in $(seq 300); do
+    [ \"$(wc -l 2>/dev/null <\"$run/samples.csv\" || echo 0)\" -ge 8 ] && break
+    sleep 0.1
+done
+dd if=/dev/zero of=\"$1/fill\" bs=4k 2>/dev/null
+wait $!
+code=$?
+rm \"$1/fill\"
+cp -r \"$run\" \"$to/run\"
+exit $code";
+
+#[test]
+fn a_full_disk_ends_the_run_and_every_whole_line_is_kept() {
+    let Some(peers) = peers() else { return };
+    let output = fresh_directory("live-full");
+    let (place, to) = (output.join("small"), output.join("kept"));
+    [&place, &to].iter().for_each(|path| fs::create_dir(path).unwrap());
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", ON_A_FULL_DISK, "sh"]).args([&place, &to]);
+    let ended = command.arg(programs::ffclock_lab()).arg(&peers).output().unwrap();
+    if ended.status.code() == Some(77) {
+        println!("SKIP: a full disk: no file system may be mounted here");
+        return;
+    }
+    let said = fs::read_to_string(to.join("err")).unwrap();
+    assert!(!ended.status.success() && said.contains("No space left on device"), "{ended:?}: {said}");
+    let kept = summary(live(&["report"]).arg(to.join("run")));
+    assert_eq!(kept["is_complete"], false, "{kept:#}");
+    assert!(kept["contestants"][0]["readings"].as_u64().unwrap() > 0, "{kept:#}");
+    wait_until_gone(&place);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod probing_badly;
 mod programs;
 mod readme;
 mod running_system;
+mod simulators;
 
 use std::path::{Path, PathBuf};
 
