@@ -289,7 +289,7 @@ def test_a_known_pulse_is_recovered_by_its_own_deviation_alone() -> None:
     for times, word in ((1.0, "shape only"), (1.5, "differs"), (0.6, "differs")):
         found = judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known * times))
         assert [one.what.split(" at ")[1] for one in found] == ["1 s", "4 s", "16 s", "64 s", "256 s"]
-        # The longest averages are too few to tell deviations of 1.5 times apart.
+        # The longest averages are too few to separate deviations that are 1.5 times apart.
         assert {one.outcome for one in found[:3]} == {word}
     assert {one.outcome for one in judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known))} == {"shape only"}
 

@@ -1,7 +1,7 @@
 //! The clock of the guest, asked for its time from outside.
 
 use super::{Found, Outcome, figure, median, tsc};
-use ffclock_client::{Clock, Status};
+use ffclock::{Clock, Status};
 use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};

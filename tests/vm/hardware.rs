@@ -2,7 +2,7 @@
 //! serves, or the clock of the other card of the pair.
 
 use super::{Found, Outcome, figure, median, open};
-use ffclock_client::{Clock, Stamp, Status, VotedTime};
+use ffclock::{Clock, Stamp, Status, VotedTime};
 use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter};
 use ffclock_counter::{ClockReading, CounterId, HostClock, read_narrowest};
 use ffclock_units::Counter;

@@ -4,7 +4,7 @@
 use super::clock::text;
 use super::network::status;
 use super::{Found, Outcome, figure};
-use ffclock_client::{Bound, Clock, ReadError, Reading, Stamp, Status};
+use ffclock::{Bound, Clock, ReadError, Reading, Stamp, Status};
 use ffclock_sys::{SharedVmClock, places};
 use ffclock_units::{Estimate, MachineMark, Span};
 use std::fs;

@@ -3,7 +3,7 @@
 
 use super::clock::serve_ntp;
 use super::{Found, Outcome, figure, median};
-use ffclock_client::{Bound, Clock, ReadError, Stamp, Status};
+use ffclock::{Bound, Clock, ReadError, Stamp, Status};
 use ffclock_counter::{ClockReading, CounterId, HostClock, raw_clock, read_narrowest};
 use ffclock_sys::{KernelClockState, KernelFlags, kernel_clock_state};
 use ffclock_units::{Counter, Span};

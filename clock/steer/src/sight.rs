@@ -5,7 +5,7 @@ use crate::law::Look;
 use crate::leap::{Calendar, LeapMode};
 use crate::options::SteerConfig;
 use core::fmt;
-use ffclock_client::{Clock, ReadError, Snapshot};
+use ffclock::{Clock, ReadError, Snapshot};
 use ffclock_counter::{CounterId, HostClock, read_narrowest, read_suspended, try_read};
 use ffclock_sys::{Pair, PairReader, SystemPairs};
 use ffclock_units::{CounterEpoch, MachineMark, Span, Status};
