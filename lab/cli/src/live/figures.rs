@@ -70,8 +70,9 @@ struct PhaseSummary {
 }
 
 const TRUTH: &str = "the host's system clock; the oscillators are realisations of the simulator's over it";
-/// Those that publish a clock, or follow one that is published; the others steer the system clock by themselves.
-const OURS: &str = "ffclock";
+/// How the names of those begin that publish a clock, or follow one that is published (chronyd by `ffclock feed`, too);
+/// the others steer the system clock by themselves.
+const OURS: [&str; 2] = ["ffclock", "chronyd-sock"];
 /// Between the last look and the end.
 const LAST_LOOK_S: f64 = 2.0;
 
@@ -188,7 +189,8 @@ fn of<'a>(run: &'a [(&str, RunFigures)], name: &str) -> Option<&'a RunFigures> {
 
 /// The smallest spread of the others.
 fn best_of_others(run: &[(&str, RunFigures)]) -> Option<f64> {
-    run.iter().filter(|(name, _)| !name.starts_with(OURS)).map(|(_, figures)| figures.iqr_s).min_by(f64::total_cmp)
+    let others = run.iter().filter(|(name, _)| !OURS.iter().any(|ours| name.starts_with(ours)));
+    others.map(|(_, figures)| figures.iqr_s).min_by(f64::total_cmp)
 }
 
 fn figures_of_run((record, samples): &(RunRecord, Vec<LookedAt>)) -> Vec<(&str, RunFigures)> {
@@ -353,6 +355,12 @@ mod tests {
         assert_eq!((ours.figures.within_100_us_s, other.figures.within_100_us_s), (Some(5.0), Some(0.0)));
         // Five wild readings in each of two runs were outside.
         assert_eq!((ours.figures.outside, other.figures.outside), (Some(10), None));
+    }
+
+    #[test]
+    fn a_daemon_that_is_fed_by_ffclock_is_none_of_the_others() {
+        let fed = record(&["ffclockd-learned", "chronyd-sock-tuned"]);
+        assert!(rows(&[(fed, run().1)]).iter().all(|row| row.iqr_over_best.is_none()));
     }
 
     #[test]
