@@ -2,7 +2,7 @@
 //! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | followed SECONDS NOISE-NS MOST | pair SECONDS NOISE-NS MOST | suspend | latency | steer | serve | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY | restored
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | followed SECONDS NOISE-NS MOST | referenced SECONDS NOISE-NS MOST | pair SECONDS NOISE-NS MOST | suspend | latency | steer | serve | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY | restored
 //!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
@@ -57,7 +57,10 @@ fn main() -> ExitCode {
             hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::SystemClock)
         }
         ["followed", seconds, noise, most] => {
-            hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::ClockOfMaster)
+            hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::ClockOf(1))
+        }
+        ["referenced", seconds, noise, most] => {
+            hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::ClockOf(0))
         }
         ["pair", seconds, noise, most] => hardware::pair(number(seconds), [number(noise), number(most)]),
         ["suspend"] => suspend(),

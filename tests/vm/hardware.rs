@@ -18,8 +18,8 @@ const RANGE_OF_NORMAL: f64 = 1.349;
 pub(crate) enum Truth {
     /// The system clock of the guest, on UTC.
     SystemClock,
-    /// The clock of the card hp1 without its noise, on TAI.
-    ClockOfMaster,
+    /// The clock of the card hp0 or hp1 without its noise, on TAI.
+    ClockOf(usize),
 }
 
 /// For `seconds`, ten times a second: the published clock of ffclockd against the truth, both at one reading of the
@@ -38,7 +38,7 @@ pub(crate) fn error(seconds: f64, [noise, most]: [f64; 2], truth: Truth) -> Outc
         Found(reading.status == Status::Synchronised).or_fail(|| format!("the clock is {}", reading.status.name()))?;
         let shown = match truth {
             Truth::SystemClock => reading.time.since_origin(),
-            Truth::ClockOfMaster => tai.since_origin(),
+            Truth::ClockOf(_) => tai.since_origin(),
         };
         let error = shown.as_nanos() - true_time;
         outside += usize::from(error.abs() > reading.bound.as_span().as_nanos());
@@ -79,9 +79,10 @@ impl Truth {
         let paired = || device.read_paired(ModuleCounter::Tsc).map_err(|error| error.to_string());
         match self {
             Truth::SystemClock => paired().map(|pair| (pair.sample.value, i128::from(pair.realtime_ns))),
-            Truth::ClockOfMaster => {
+            Truth::ClockOf(card) => {
+                let clock = |[raw, first, second]: [i128; 3]| [raw, if card == 0 { first } else { second }];
                 let (before, pair, after) = (clocks_of_pair()?, paired()?, clocks_of_pair()?);
-                let ([raw, _, shown], [raw_after, _, shown_after]) = (before, after);
+                let ([raw, shown], [raw_after, shown_after]) = (clock(before), clock(after));
                 let since = i128::from(pair.monotonic_raw_ns) - raw;
                 Ok((pair.sample.value, shown + since * (shown_after - shown) / (raw_after - raw).max(1)))
             }

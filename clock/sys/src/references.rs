@@ -89,6 +89,11 @@ pub trait ClockSource: core::fmt::Debug {
     /// # Errors
     /// The clock cannot be read (any more).
     fn read(&mut self) -> io::Result<Vec<PhcReading>>;
+
+    /// The call by which it is read, in words; known once it was read.
+    fn call(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A PTP hardware clock, read together with the raw counter; never set or steered.
@@ -108,6 +113,10 @@ impl HardwareClock {
 impl ClockSource for HardwareClock {
     fn read(&mut self) -> io::Result<Vec<PhcReading>> {
         self.0.read()
+    }
+
+    fn call(&self) -> Option<&'static str> {
+        self.0.way()
     }
 }
 

@@ -7,7 +7,11 @@
  * if hardware had taken them: how late a timer of an emulated machine comes is
  * not what is tested.
  *
- * The noise is white frequency noise: from one pulse to the next the phase
+ * What goes wrong with receivers is done to the first source at will: jitter, of
+ * this standard deviation (pulse_jitter_ns), pulses that do not come
+ * (pulse_stop), come twice in a second (pulse_double), or late (pulse_slip_ns).
+ *
+ * The noise of the second one is white frequency noise: from one pulse to the next the phase
  * changes by a whole number of ns, each from -pulse_noise_ns to pulse_noise_ns
  * equally often. So the Allan deviation at an averaging time of tau seconds is
  * sqrt(n (n + 1) / (3 tau)) 1e-9, with n for pulse_noise_ns.
@@ -30,6 +34,15 @@ module_param(seed, ullong, 0444);
 static s64 phase_ns;
 /* After its second, since a stamp of the future would not be believed. */
 #define NOISY_AFTER_NS (100 * NSEC_PER_MSEC)
+#define PULSE_AFTER_NS (200 * NSEC_PER_USEC)
+
+static unsigned int pulse_jitter_ns;
+module_param(pulse_jitter_ns, uint, 0644);
+static bool pulse_stop, pulse_double;
+module_param(pulse_stop, bool, 0644);
+module_param(pulse_double, bool, 0644);
+static unsigned int pulse_slip_ns;
+module_param(pulse_slip_ns, uint, 0644);
 
 static int read_ptp(struct ptp_clock_info *unused, struct timespec64 *ts)
 {
@@ -51,14 +64,41 @@ static struct pps_source_info pps_info = {
 	.owner = THIS_MODULE,
 };
 
+/* Xorshift: G. Marsaglia, Journal of Statistical Software 8 (14), 2003. */
+static u64 next_random(u64 *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Of standard deviation pulse_jitter_ns, and almost normal: the sum of twelve. */
+static s64 jitter(void)
+{
+	static u64 state = 88172645463325252ULL;
+	s64 sum = 0;
+	int i;
+
+	for (i = 0; i < 12; i++)
+		sum += (s64)(next_random(&state) & 0xffff) - 0x8000;
+	return div_s64(sum * (s64)pulse_jitter_ns, 0x10000);
+}
+
+/* A pulse each half second, of which the second one is seldom wanted. */
 static enum hrtimer_restart on_pulse(struct hrtimer *timer)
 {
+	unsigned int slip = pulse_slip_ns % (NSEC_PER_SEC / 4);
 	struct pps_event_time ts;
+	u64 half;
 
 	pps_get_ts(&ts);
-	ts.ts_real.tv_nsec = 0;
-	pps_event(pps, &ts, PPS_CAPTUREASSERT, NULL);
-	hrtimer_set_expires(timer, ktime_set(ts.ts_real.tv_sec + 1, 0));
+	half = div_u64(timespec64_to_ns(&ts.ts_real) - slip, NSEC_PER_SEC / 2);
+	ts.ts_real = ns_to_timespec64(half * (NSEC_PER_SEC / 2) + slip + jitter());
+	if (!pulse_stop && (half % 2 == 0 || pulse_double))
+		pps_event(pps, &ts, PPS_CAPTUREASSERT, NULL);
+	hrtimer_set_expires(timer, ns_to_ktime((half + 1) * (NSEC_PER_SEC / 2) +
+					       slip + PULSE_AFTER_NS));
 	return HRTIMER_RESTART;
 }
 
@@ -68,22 +108,13 @@ static struct pps_source_info noisy_pps_info = {
 	.owner = THIS_MODULE,
 };
 
-/* Xorshift: G. Marsaglia, Journal of Statistical Software 8 (14), 2003. */
-static u64 next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
 static enum hrtimer_restart on_noisy_pulse(struct hrtimer *timer)
 {
 	u32 range = 2 * pulse_noise_ns + 1;
 	struct pps_event_time ts;
 	time64_t second;
 
-	phase_ns += (s64)mul_u64_u64_shr(next_random(), range, 64) - pulse_noise_ns;
+	phase_ns += (s64)mul_u64_u64_shr(next_random(&seed), range, 64) - pulse_noise_ns;
 	pps_get_ts(&ts);
 	second = ts.ts_real.tv_sec;
 	ts.ts_real = ns_to_timespec64(second * NSEC_PER_SEC + phase_ns);
@@ -119,7 +150,7 @@ static int __init testclocks_init(void)
 		ptp_clock_unregister(ptp);
 		return PTR_ERR(noisy_pps);
 	}
-	start(&pulse, on_pulse, 0);
+	start(&pulse, on_pulse, PULSE_AFTER_NS);
 	start(&noisy_pulse, on_noisy_pulse, NOISY_AFTER_NS);
 	return 0;
 }

@@ -148,7 +148,7 @@ impl Reference {
         self.alive = context.now;
         if self.standing != Reachability::Reachable {
             self.standing = Reachability::Reachable;
-            self.notes.push(Note::notice("the reference gives time", ""));
+            self.notes.push(Note::notice("the reference gives time", self.input.way()));
         }
     }
 

@@ -66,6 +66,7 @@ impl Replay {
     }
 }
 
+/// IEEE 1588-2019, 13.3 and what follows it in clause 13: the formats of messages, as ptp4l writes them.
 #[test]
 fn every_message_is_read_and_written_with_the_same_octets() {
     let sections = ["end-to-end", "unicast", "peer-to-peer"].map(section);
@@ -81,6 +82,7 @@ fn every_message_is_read_and_written_with_the_same_octets() {
     }
 }
 
+/// IEEE 1588-2019, 7.6.2.6: the accuracy that ptp4l announces by default is "unknown".
 #[test]
 fn its_announcement_makes_no_claim() {
     let (_, octets) = &section("end-to-end")[0];
@@ -94,6 +96,7 @@ fn its_announcement_makes_no_claim() {
     assert!(!announcement.is_tai(), "software stamps: the system clock");
 }
 
+/// IEEE 1588-2019, 11.2 and 11.3, as ptp4l does them.
 #[test]
 fn a_multicast_dialogue_gives_observations_of_both_directions() {
     let mut replay = Replay::of("end-to-end", config());
@@ -115,6 +118,7 @@ fn a_multicast_dialogue_gives_observations_of_both_directions() {
     assert_eq!(arrived, Span::from_secs(0x6b03_92e6 + 37) + Span::from_nanos(0x214a_5de3));
 }
 
+/// IEEE 1588-2019, 16.1.4: requests and grants, as ptp4l makes them.
 #[test]
 fn a_unicast_dialogue_asks_in_the_same_words() {
     let mut replay =
@@ -141,6 +145,7 @@ fn a_unicast_dialogue_asks_in_the_same_words() {
     assert_eq!(observations(&replay.until_ours().1).len(), 1, "the response came");
 }
 
+/// IEEE 1588-2019, 11.4 and annex E, as ptp4l does them.
 #[test]
 fn a_dialogue_over_ethernet_measures_the_link() {
     let mut replay = Replay::of("peer-to-peer", FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() });

@@ -51,6 +51,8 @@ fn the_better_of_two_masters_is_followed() {
     assert_eq!(script.follower.master().map(|master| master.port), Some(port(1)));
 }
 
+/// IEEE 1588-2019, 9.5.3 and table 33: each Announce message of the master that is followed brings its data sets up to
+/// date.
 #[test]
 fn a_master_that_says_something_else_is_named_once() {
     let mut script = Script::acquainted(config());
@@ -116,7 +118,7 @@ fn a_delay_request_and_its_response_are_an_observation() {
     assert!((arrived + Span::from_micros(20)).abs() < Span::from_nanos(2), "{arrived:?}");
 }
 
-/// A transmit stamp may come after the response.
+/// IEEE 1588-2019, 11.3: t3 is this host's own stamp. It may come after the response, which says t4.
 #[test]
 fn a_late_stamp_completes_a_response() {
     let mut script = Script::acquainted(config());
@@ -141,7 +143,8 @@ fn the_master_sets_how_often_it_is_asked() {
     assert!((7..=9).contains(&count), "{count} requests in 64 s at 8 s, the script's random number being the middle");
 }
 
-/// Delay_Req and the next Sync make an exchange for the estimator, with the claim of the master.
+/// IEEE 1588-2019, 11.2 and 11.3 give t1 to t4. No clause makes an exchange for the estimator of a Delay_Req and the
+/// next Sync, with the claim of the master.
 #[test]
 fn observations_become_exchanges() {
     let mut script = Script::acquainted(config());
@@ -188,7 +191,8 @@ fn an_arbitrary_timescale_is_refused_or_utc() {
     assert!((seen - LeapTable::built_in().tai_from_server(utc)).abs() < Span::from_nanos(2));
 }
 
-/// On the day of a leap second, labels of UTC near midnight do not identify a second.
+/// IEEE 1588-2019, 7.2.1: of an arbitrary scale that is UTC, labels near midnight do not identify a second on the day
+/// of a leap second.
 #[test]
 fn a_utc_scale_is_not_believed_near_a_leap_second() {
     let mut script = Script::with(FollowerConfig { arbitrary: ArbitraryTimescale::Utc, ..config() });
@@ -265,7 +269,7 @@ fn a_link_to_the_master_itself_gives_exchanges() {
     assert_eq!(events[1], PtpEvent::Rejected(PtpRejection::ImplausibleTime));
 }
 
-/// Multicast, but for Delay_Req and its answer (linuxptp's hybrid_e2e): it goes to where the Syncs come from.
+/// linuxptp, `hybrid_e2e`: multicast, but for Delay_Req and its answer. It goes to where the Syncs come from.
 #[test]
 fn the_master_alone_is_asked_in_hybrid_mode() {
     let [first, second] = [NetworkAddress([1; 16]), NetworkAddress([2; 16])];

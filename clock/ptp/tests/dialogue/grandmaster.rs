@@ -36,7 +36,8 @@ fn events(grandmaster: &mut Grandmaster) -> Vec<PtpEvent> {
     std::iter::from_fn(|| grandmaster.poll_event()).collect()
 }
 
-/// A grandmaster without a time says nothing, and one whose clock loses it falls silent.
+/// IEEE 1588-2019, 7.6.2.5: class 248 in a last Announce message. No clause has what follows: a grandmaster without a
+/// time says nothing.
 #[test]
 fn without_a_time_it_is_silent() {
     let mut grandmaster = Grandmaster::new(GrandmasterConfig::default(), port(1), start());
@@ -97,7 +98,8 @@ fn announcements_and_syncs_come_in_their_intervals() {
     assert_eq!(counts[..2], [6, 11]);
 }
 
-/// Messages that were due while the host slept are not made up for.
+/// IEEE 1588-2019, 9.5.8 and 9.5.9: messages that were due while the host slept are not made up for, so that intervals
+/// stay what they are.
 #[test]
 fn after_a_pause_there_is_one_message_of_each() {
     let mut grandmaster = serving();
@@ -151,7 +153,8 @@ fn it_yields_to_a_better_master() {
     assert!(hear(&mut grandmaster, start() + Span::from_secs(7), 1).is_empty(), "heard once");
 }
 
-/// A client has a grant of Sync messages when a better master comes: they wait, and so does the caller's loop.
+/// IEEE 1588-2019, 9.3.3 and 16.1: a client has a grant of Sync messages when a better master comes. They wait, and so
+/// does the caller's loop.
 #[test]
 fn what_is_due_waits_for_a_better_master_to_go() {
     let mut grandmaster = serving();
@@ -172,8 +175,8 @@ fn what_is_due_waits_for_a_better_master_to_go() {
     assert!(grandmaster.poll_timeout() > Some(gone));
 }
 
-/// Requests for what cannot be: too often, for no time, of messages that are not negotiated; and by more clients than
-/// there are places.
+/// IEEE 1588-2019, 16.1.4.2.5: a grant for no time refuses. Requests for what cannot be: too often, for no time, of
+/// messages that are not negotiated; and by more clients than there are places.
 #[test]
 fn impossible_requests_are_refused() {
     let mut grandmaster = serving();

@@ -61,7 +61,8 @@ fn follow_ups_are_lost_late_and_doubled() {
     assert_eq!(script.deliver(&sync), rejected(PtpRejection::Duplicate));
 }
 
-/// Syncs without end whose Follow_Ups never come take no more than their places.
+/// IEEE 1588-2019, 11.2: a Sync of two steps waits for its Follow_Up. Those whose Follow_Ups never come take no more
+/// than their places.
 #[test]
 fn a_flood_of_syncs_is_bounded() {
     let mut script = acquainted();
@@ -223,8 +224,8 @@ fn a_hundred_thousand_senders_do_not_displace_the_master() {
     still_follows(&mut script);
 }
 
-/// The same, before the master was heard twice: by senders that each claim to be better than all before, and by worse
-/// ones that came before it.
+/// IEEE 1588-2019, 9.3.2.4.5 and 9.3.2.5: the same, before the master was heard twice: by senders that each claim to
+/// be better than all before, and by worse ones that came before it.
 #[test]
 fn a_hundred_thousand_senders_do_not_displace_a_master_that_is_to_qualify() {
     let flood = |script: &mut Script, senders: u32, priority_1: u8| {
@@ -256,7 +257,8 @@ fn a_hundred_thousand_senders_do_not_displace_a_master_that_is_to_qualify() {
     follows(&mut before_the_first_message);
 }
 
-/// The same, but the senders repeat themselves and are worse: once the table is full of them, each more is named.
+/// IEEE 1588-2019, 9.3.2.4.5: the same, but the senders repeat themselves and are worse: once the table is full of
+/// them, each more is named.
 #[test]
 fn a_full_table_is_named() {
     let mut script = acquainted();
@@ -272,7 +274,8 @@ fn a_full_table_is_named() {
     assert!(matches!(script.announce_by(port(201), better)[..], [PtpEvent::MasterChosen(_)]));
 }
 
-/// Two grandmasters that flap: each change is an event, and no message of one is taken for the other's.
+/// IEEE 1588-2019, 9.3.3 and 9.3.4: two grandmasters that flap. Each change is an event, and no message of one is
+/// taken for the other's.
 #[test]
 fn two_masters_that_flap_do_not_mix() {
     let mut script = acquainted();
@@ -332,7 +335,7 @@ fn impossible_neighbours_are_named() {
     assert_eq!(script.deliver(&other), rejected(PtpRejection::ResponseToOther));
 }
 
-/// A master that is not sure of its time (13.3.2.8) gives no observations.
+/// IEEE 1588-2019, 13.3.2.8: a master that is not sure of its time (synchronizationUncertain) gives no observations.
 #[test]
 fn an_uncertain_master_gives_no_observations() {
     let mut script = acquainted();

@@ -35,7 +35,8 @@ fn a_class_above_the_limit_is_not_followed() {
     assert_eq!(followed(&script), Some(script.master));
 }
 
-/// The Syncs of a master that has just said that it may not be followed are not used until its silence is noticed.
+/// IEEE 1588-2019, 9.5.3: an Announce message of the master counts at once. The Syncs of one that has just said that
+/// it may not be followed are not used until its silence is noticed.
 #[test]
 fn a_master_that_becomes_unacceptable_is_left_at_once() {
     let only = Some(port(1).clock);
@@ -60,7 +61,7 @@ fn a_master_that_becomes_unacceptable_is_left_at_once() {
     }
 }
 
-/// A grandmaster that was never set begins in 1970, and is the best by its priority.
+/// No clause: a grandmaster that was never set begins in 1970, and is the best by its priority.
 #[test]
 fn a_master_that_was_never_set_is_passed_over() {
     let earliest = Moment::from_origin(Span::from_secs(BEGIN - 86_400));
@@ -88,7 +89,8 @@ fn a_master_that_was_never_set_is_passed_over() {
     assert_eq!(followed(&script), Some(port(5)), "it is tried again");
 }
 
-/// No time is taken that is further from the present than a century.
+/// IEEE 1588-2019, 5.3.3: seconds have 48 bits. No clause, but caution: no time is taken that is further from the
+/// present than a century.
 #[test]
 fn times_outside_an_era_are_named() {
     let earliest = Moment::from_origin(Span::from_secs(BEGIN));

@@ -99,6 +99,7 @@ fn both_ways(events: &[PtpEvent]) -> (usize, usize) {
     (incoming, seen.len() - incoming)
 }
 
+/// IEEE 1588-2019, 11.2 and 11.3, between ours.
 #[test]
 fn our_follower_follows_our_grandmaster_by_multicast() {
     let mut pair = Pair::new(config(), GrandmasterConfig::default());
@@ -115,6 +116,7 @@ fn our_follower_follows_our_grandmaster_by_multicast() {
     }
 }
 
+/// IEEE 1588-2019, 11.4, between ours.
 #[test]
 fn links_between_ours_are_measured_from_both_ends() {
     let follower = FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() };
@@ -133,7 +135,7 @@ fn links_between_ours_are_measured_from_both_ends() {
     assert_eq!(both_ways(&events).1, 0, "no Delay_Req");
 }
 
-/// 16.1.1: what is granted comes, to one address, and is asked for again before it ends.
+/// IEEE 1588-2019, 16.1.1: what is granted comes, to one address, and is asked for again before it ends.
 #[test]
 fn grants_are_kept_alive() {
     let mut pair = Pair::unicast(20, 3);
@@ -148,7 +150,8 @@ fn grants_are_kept_alive() {
     assert_eq!(UnicastService::ALL.map(granted), [18, 16, 16]);
 }
 
-/// A master that was started again has forgotten its grants: it is asked again as soon as it counts as silent.
+/// IEEE 1588-2019, 16.1.1: a master that was started again has forgotten its grants. It is asked again as soon as it
+/// counts as silent.
 #[test]
 fn a_master_that_forgets_is_asked_again() {
     let mut pair = Pair::unicast(300, 3);
@@ -161,7 +164,8 @@ fn a_master_that_forgets_is_asked_again() {
     assert!(both_ways(&events).0 > 5, "{events:?}");
 }
 
-/// 16.1.4.2.4: with no place left the grandmaster refuses, and the client says so.
+/// IEEE 1588-2019, 16.1.4.2.5: with no place left the grandmaster grants no time, which refuses, and the client says
+/// so.
 #[test]
 fn a_grant_beyond_the_last_place_is_refused() {
     let mut pair = Pair::unicast(20, 2);
@@ -173,6 +177,7 @@ fn a_grant_beyond_the_last_place_is_refused() {
     assert!(incoming > 5 && outgoing == 0, "Syncs come, and no delay is asked for: {incoming} {outgoing}");
 }
 
+/// No clause: a request without an answer is repeated after 1 s, and then after twice the time of the last, up to 64 s.
 #[test]
 fn an_unanswered_request_is_repeated_more_and_more_seldom() {
     let mut pair = Pair::unicast(20, 3);
@@ -182,7 +187,7 @@ fn an_unanswered_request_is_repeated_more_and_more_seldom() {
     assert_eq!(unanswered, 6, "after 1, 2, 4, 8, 16, 32 s and no more before 127 s");
 }
 
-/// Grants end with their time when the client has gone.
+/// IEEE 1588-2019, 16.1.4.2.5: grants end with their time when the client has gone.
 #[test]
 fn grants_of_a_client_that_is_gone_end() {
     let mut pair = Pair::unicast(20, 3);
@@ -194,7 +199,7 @@ fn grants_of_a_client_that_is_gone_end() {
     assert_eq!(pair.grandmaster.grants(), 0);
 }
 
-/// 16.1.4.3: a client that cancels is answered, and gets no more.
+/// IEEE 1588-2019, 16.1.4.3 and 16.1.4.4: a client that cancels is answered, and gets no more.
 #[test]
 fn a_cancellation_is_acknowledged() {
     let mut pair = Pair::unicast(20, 3);
@@ -208,8 +213,8 @@ fn a_cancellation_is_acknowledged() {
     assert_eq!(words, [UnicastWord::AcknowledgeCancel(UnicastService::Announce)]);
 }
 
-/// 16.1.4.3: a master that cancels is answered, asked no more for delays, and left alone for a minute; a grant that
-/// nothing asked for changes nothing.
+/// IEEE 1588-2019, 16.1.4.3 and 16.1.4.4: a master that cancels is answered, asked no more for delays, and left alone
+/// for a minute; a grant that nothing asked for changes nothing.
 #[test]
 fn what_the_master_cancels_is_left() {
     let mut pair = Pair::unicast(300, 3);
@@ -229,8 +234,8 @@ fn what_the_master_cancels_is_left() {
     assert!(both_ways(&pair.run(Span::from_secs(20))).1 > 5, "after a minute it asks again");
 }
 
-/// ptp4l grants the interval that was asked for, and states its own in the messages (seen with 3.1.1): a master that
-/// announces each 2 s is not lost because it says 0.5 s.
+/// IEEE 1588-2019, 16.1.4.2.4: ptp4l grants the interval that was asked for, and states its own in the messages (seen
+/// with 3.1.1): a master that announces each 2 s is not lost because it says 0.5 s.
 #[test]
 fn what_was_granted_counts_and_not_what_a_message_says() {
     let mut pair = Pair::unicast(60, 3);

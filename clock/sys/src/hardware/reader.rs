@@ -37,6 +37,15 @@ enum Way {
 const WAYS: [Way; 4] = [Way::Precise, Way::ExtendedRaw, Way::Extended, Way::Plain];
 
 impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Precise => "PTP_SYS_OFFSET_PRECISE",
+            Way::ExtendedRaw => "PTP_SYS_OFFSET_EXTENDED with CLOCK_MONOTONIC_RAW",
+            Way::Extended => "PTP_SYS_OFFSET_EXTENDED with the system clock",
+            Way::Plain => "PTP_SYS_OFFSET",
+        }
+    }
+
     fn clock(self) -> HostClock {
         match self {
             Way::Precise | Way::ExtendedRaw => HostClock::MonotonicRaw,
@@ -45,13 +54,26 @@ impl Way {
     }
 }
 
+/// By the known way; where it fails, or none is known yet, by the best that works now. A driver may fail once to latch
+/// both clocks.
+fn by_first<T>(known: Option<Way>, mut read: impl FnMut(Way) -> io::Result<T>) -> io::Result<(Way, T)> {
+    let mut refused = io::ErrorKind::Unsupported.into();
+    for way in known.into_iter().chain(WAYS.into_iter().filter(|way| Some(*way) != known)) {
+        match read(way) {
+            Ok(readings) => return Ok((way, readings)),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
 /// Reads one clock.
 #[derive(Debug)]
 pub(crate) struct CardReader {
     file: File,
     counter: CounterId,
     period: Period,
-    /// Once one has worked, it is kept.
+    /// The best one that worked when the clock was first read.
     way: Option<Way>,
 }
 
@@ -63,20 +85,14 @@ impl CardReader {
 
     /// A series of readings; none where the kernel's clock was set meanwhile.
     pub(crate) fn read(&mut self) -> io::Result<Vec<PhcReading>> {
-        if let Some(way) = self.way {
-            return self.read_by(way);
-        }
-        let mut refused = io::ErrorKind::Unsupported.into();
-        for way in WAYS {
-            match self.read_by(way) {
-                Ok(readings) => {
-                    self.way = Some(way);
-                    return Ok(readings);
-                }
-                Err(error) => refused = error,
-            }
-        }
-        Err(refused)
+        let (way, readings) = by_first(self.way, |way| self.read_by(way))?;
+        self.way = self.way.or(Some(way));
+        Ok(readings)
+    }
+
+    /// The call by which it is read, in words.
+    pub(crate) fn way(&self) -> Option<&'static str> {
+        self.way.map(Way::name)
     }
 
     fn read_by(&self, way: Way) -> io::Result<Vec<PhcReading>> {
@@ -182,12 +198,41 @@ mod tests {
         }
     }
 
+    /// Which way is found, and which were tried, where `works` is all that kernel and driver have.
+    fn found(known: Option<Way>, works: &[Way]) -> (Option<Way>, Vec<Way>) {
+        let mut tried = Vec::new();
+        let found = by_first(known, |way| {
+            tried.push(way);
+            if works.contains(&way) { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
+        });
+        (found.ok().map(|(way, ())| way), tried)
+    }
+
+    #[test]
+    fn the_best_call_that_kernel_and_driver_have_is_used() {
+        for (number, best) in WAYS.into_iter().enumerate() {
+            assert_eq!(found(None, &WAYS[number..]), (Some(best), WAYS[..=number].to_vec()));
+        }
+        assert_eq!(found(None, &[]), (None, WAYS.to_vec()));
+    }
+
+    #[test]
+    fn a_call_that_is_known_comes_first_and_one_that_fails_once_costs_no_reading() {
+        let known = Some(Way::Extended);
+        assert_eq!(found(known, &WAYS), (known, vec![Way::Extended]));
+        let others = [Way::ExtendedRaw, Way::Plain];
+        assert_eq!(
+            found(known, &others),
+            (Some(Way::ExtendedRaw), vec![Way::Extended, Way::Precise, Way::ExtendedRaw])
+        );
+    }
+
     #[test]
     fn what_is_no_card_is_refused() {
         let period = Period::from_hertz(1e9).unwrap();
         let file = File::open("/dev/null").unwrap();
         let mut reader = CardReader { file, counter: CounterId::MonotonicRaw, period, way: None };
-        assert!(reader.read().is_err());
+        assert!(reader.read().is_err() && reader.way().is_none());
         assert!(CardReader::open(u32::MAX, CounterId::MonotonicRaw, period).is_err());
     }
 }

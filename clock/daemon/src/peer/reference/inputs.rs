@@ -89,6 +89,14 @@ impl Input {
         }
     }
 
+    /// How it is read, in words, where there are several ways.
+    pub(super) fn way(&self) -> &'static str {
+        match self {
+            Input::Clock { clock, .. } => clock.call().unwrap_or_default(),
+            _ => "",
+        }
+    }
+
     /// Forgets what rests on earlier readings of the counter. A hardware clock and the page of the host are
     /// opened again: the counter may be another one.
     pub(super) fn forget(&mut self, nominal: Period) {
