@@ -2,166 +2,11 @@
 
 mod common;
 
+use common::host::{Host, Server};
 use common::{DAY, HOUR, World};
-use ffclock_estimator::{
-    Belief, ClassicConfig, Ensemble, Estimator, Learned, LearnedConfig, Unheard, VotedBounds, Voter, VotingRules, vote,
-};
-use ffclock_units::{Counter, Estimate, Exchange, Period};
-
-/// A server and the path to it. Times in seconds.
-#[derive(Clone)]
-struct Server {
-    floors: (f64, f64),
-    queueing: f64,
-    root_distance: f64,
-    /// Server time minus true time, by true time.
-    lie: fn(f64) -> f64,
-}
-
-impl Server {
-    fn near() -> Self {
-        Server { floors: (140e-6, 140e-6), queueing: 4e-6, root_distance: 20e-6, lie: |_| 0.0 }
-    }
-
-    fn with(floor: f64, queueing: f64) -> Self {
-        Server { floors: (floor, floor), queueing, ..Self::near() }
-    }
-
-    fn lying(self, lie: fn(f64) -> f64) -> Self {
-        Server { lie, ..self }
-    }
-}
-
-/// A reading of the clock. s.
-struct Reading {
-    time: f64,
-    error: f64,
-    bound: f64,
-    strict: f64,
-}
-
-/// A host that asks several servers in turn, and its clock.
-struct Host {
-    world: World,
-    servers: Vec<Server>,
-    own: Vec<Learned>,
-    ensemble: Ensemble,
-    readings: Vec<Reading>,
-    /// (time, step of the clock) at each vote, s.
-    steps: Vec<(f64, f64)>,
-}
-
-impl Host {
-    fn new(seed: u64, servers: Vec<Server>) -> Self {
-        let world = World::lan(seed);
-        let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
-        let (config, classic) = (LearnedConfig::default(), ClassicConfig::default());
-        let own = servers.iter().map(|_| Learned::new(config.clone(), classic.clone(), nominal, None)).collect();
-        let ensemble = Ensemble::new(config, &classic, nominal, servers.len());
-        Host { world, servers, own, ensemble, readings: Vec::new(), steps: Vec::new() }
-    }
-
-    fn exchange(&mut self, server: usize) -> Exchange {
-        let Server { floors, queueing, root_distance, lie } = self.servers[server].clone();
-        (self.world.forward_floor, self.world.backward_floor) = floors;
-        (self.world.queueing, self.world.root_distance) = (queueing, root_distance);
-        self.world.lie = lie(self.world.time());
-        self.world.identity = 0x4750_5300 + server as u32;
-        self.world.exchange()
-    }
-
-    /// What the vote says now of the ensemble's clock, carried to this moment.
-    fn published(&self) -> Option<(Estimate, VotedBounds)> {
-        let counter = self.world.counter();
-        let voters = self.voters(counter);
-        let result = vote(&voters, Unheard::default(), &VotingRules::default())?;
-        let now = self.ensemble.estimate()?.carried_to(counter);
-        Some((now, result.bounds(&now, &voters)))
-    }
-
-    fn voters(&self, counter: Counter) -> Vec<Voter> {
-        let voter = |own: &Learned| {
-            let Estimate { period, bound_growth: growth, .. } = own.estimate()?;
-            Some(Voter { interval: own.claimed(counter)?, period, growth, is_trusted: false })
-        };
-        self.own.iter().filter_map(voter).collect()
-    }
-
-    fn read(&mut self) {
-        let Some((now, bounds)) = self.published() else { return };
-        let time = self.world.time();
-        let error = (now.time - self.world.moment(time)).as_seconds();
-        self.readings.push(Reading {
-            time,
-            error,
-            bound: bounds.believed.bound.as_seconds(),
-            strict: bounds.strict.bound.as_seconds(),
-        });
-    }
-
-    /// One exchange with a server, a vote, and readings before and after.
-    fn poll(&mut self, server: usize) {
-        let exchange = self.exchange(server);
-        self.read();
-        self.own[server].update(&exchange);
-        self.ensemble.update(server, &exchange, &self.own[server]);
-        self.believe();
-        self.read();
-    }
-
-    /// Lets the servers vote. All have answered by the time this matters.
-    fn believe(&mut self) {
-        let counter = self.world.counter();
-        let voters = self.voters(counter);
-        let Some(result) = vote(&voters, Unheard::default(), &VotingRules::default()) else { return };
-        if voters.len() < self.own.len() {
-            return;
-        }
-        let time = |host: &Self| host.ensemble.estimate().map(|estimate| estimate.at(counter).time);
-        let before = time(self);
-        self.ensemble.believe(result.beliefs.iter().map(|belief| *belief == Belief::Truechimer));
-        let step = before.zip(time(self)).map_or(0.0, |(before, after)| (after - before).as_seconds());
-        self.steps.push((self.world.time(), step));
-    }
-
-    /// Asks each server every `poll` seconds, in turn, until `until`.
-    fn run(&mut self, poll: f64, until: f64) {
-        let apart = poll / self.servers.len() as f64;
-        let mut server = 0;
-        while self.world.time() + apart < until {
-            let jitter = (self.world.random.uniform() - 0.5) * 0.02 * poll;
-            self.world.advance(self.world.time() + apart + jitter);
-            self.poll(server);
-            server = (server + 1) % self.servers.len();
-        }
-    }
-
-    fn errors(&self, from: f64) -> Vec<f64> {
-        let mut errors: Vec<f64> =
-            self.readings.iter().filter(|reading| reading.time >= from).map(|reading| reading.error).collect();
-        errors.sort_by(f64::total_cmp);
-        errors
-    }
-
-    fn iqr(&self, from: f64) -> f64 {
-        let errors = self.errors(from);
-        errors[errors.len() * 3 / 4] - errors[errors.len() / 4]
-    }
-
-    fn worst(&self, from: f64) -> f64 {
-        self.errors(from).into_iter().map(f64::abs).fold(0.0, f64::max)
-    }
-
-    /// Readings outside of either bound.
-    fn escaped(&self) -> usize {
-        let heard = self.readings.iter().filter(|reading| reading.time > 120.0);
-        heard.filter(|reading| reading.error.abs() > reading.bound.min(reading.strict)).count()
-    }
-
-    fn largest_step(&self, from: f64) -> f64 {
-        self.steps.iter().filter(|(time, _)| *time >= from).map(|(_, step)| step.abs()).fold(0.0, f64::max)
-    }
-}
+use ffclock_estimator::{ClassicConfig, Ensemble, Estimator, Learned, LearnedConfig};
+use ffclock_units::{Estimate, Exchange, Period};
+use std::rc::Rc;
 
 /// As good as one server that is asked as often as all of them together, on three paths.
 #[test]
@@ -277,7 +122,7 @@ fn a_lying_grandmaster_among_three_sources_moves_the_clock_by_next_to_nothing() 
         let mut host = grandmaster_beside_two(|_| 0.0);
         follow_grandmaster(&mut host, HOUR);
         assert!(host.ensemble.members()[2].weight > 0.99, "{:?}", host.ensemble.members());
-        host.servers[2].lie = lie;
+        host.servers[2].lie = Rc::new(lie);
         follow_grandmaster(&mut host, HOUR + 36.0);
         let by = lie(0.0);
         let member = host.ensemble.members()[2];

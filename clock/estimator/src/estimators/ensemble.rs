@@ -182,10 +182,16 @@ impl Ensemble {
         Outcome { events, measure: Measure { offset: measured.offset, ..outcome.measure }, ..outcome }
     }
 
-    /// Goes on as the clock of one server. What the servers' own clocks showed stays true: they are not this one.
+    /// Goes on as the clock of one server. What the servers' own clocks showed stays true: they are not this one. A
+    /// server that was suspect stays so until it is found where it was beside the others: that this clock was wrong
+    /// makes its time no better.
     fn begin_again(&mut self, own: &Learned, server: usize) {
         let own_clocks = self.own_clocks.clone();
-        *self = Ensemble { own_clocks, ..Ensemble::of(own, server, self.members.len()) };
+        let (settled, members) = (core::mem::take(&mut self.settled), core::mem::take(&mut self.members));
+        *self = Ensemble { own_clocks, settled, ..Ensemble::of(own, server, members.len()) };
+        for (member, before) in self.members.iter_mut().zip(members) {
+            (member.is_believed, member.is_suspect) = (before.is_believed, before.is_suspect);
+        }
     }
 
     /// Looks for servers whose own clocks crept away from those of the others, and takes back where they led this one.
@@ -392,6 +398,11 @@ impl Ensemble {
         self.members.get(server).is_some_and(|member| member.is_believed && !member.is_suspect)
     }
 
+    /// Whether it was suspect up to now.
+    fn is_suspect(&self, server: usize) -> bool {
+        self.members.get(server).is_some_and(|member| member.is_suspect)
+    }
+
     fn voice(&self, server: usize) -> Option<Voice> {
         let prior = self.priors.get(server)?;
         let shown = self.filter.server_time(server)?;
@@ -408,6 +419,8 @@ impl Ensemble {
         let is_heard = |server: usize| self.members.get(server).is_some_and(|member| member.is_believed);
         let mut rest = voices.map(|voice| voice.filter(|voice| is_heard(voice.server)));
         let heard = rest.iter().flatten().count();
+        // After a new beginning no suspect is acquitted before all can be compared.
+        let awaits_others = (0..MOST_SERVERS).any(|server| is_heard(server) && voices[server].is_none());
         let has_majority = |rest: &Voices| 2 * rest.iter().flatten().count().saturating_sub(1) > heard;
         let mut suspects = [false; MOST_SERVERS];
         // Those that crept away first: where they led the clock, the others seem to have left it.
@@ -418,14 +431,16 @@ impl Ensemble {
             let has_left = is_away(&server) || self.filter.has_departed(server);
             let has_moved = has_left || self.filter.is_displaced(server) || self.is_still_away(server, &rest);
             let others_remain = rest.iter().flatten().count() > 1;
-            if rest[server].is_some() && (has_left && others_remain || has_moved && has_majority(&rest)) {
+            let is_kept = awaits_others && self.is_suspect(server) && is_heard(server);
+            let is_alone = rest[server].is_some() && !others_remain;
+            let is_out = rest[server].is_some() && (has_left && others_remain || has_moved && has_majority(&rest));
+            if is_out || is_kept && !is_alone {
                 (suspects[server], rest[server]) = (true, None);
             }
         }
         while has_majority(&rest) {
             let Some((server, distance)) = furthest(&rest) else { break };
-            let was_suspect = self.members.get(server).is_some_and(|member| member.is_suspect);
-            if distance <= if was_suspect { NO_LONGER_SUSPECT } else { SUSPECT } {
+            if distance <= if self.is_suspect(server) { NO_LONGER_SUSPECT } else { SUSPECT } {
                 break;
             }
             (suspects[server], rest[server]) = (true, None);
@@ -442,8 +457,8 @@ impl Ensemble {
     /// Whether a suspect is still further from the others than when it last had a part in the clock. It left them, and
     /// they saw nothing of it: that it then stays where it is makes its time no better.
     fn is_still_away(&self, server: usize, rest: &Voices) -> bool {
-        let was_suspect = self.members.get(server).is_some_and(|member| member.is_suspect);
-        let Some(settled) = self.settled.get(server).copied().flatten().filter(|_| was_suspect) else { return false };
+        let settled = self.settled.get(server).copied().flatten().filter(|_| self.is_suspect(server));
+        let Some(settled) = settled else { return false };
         let beside = rest[server].and_then(|voice| beside_others(rest, &voice));
         beside.is_some_and(|beside| {
             let room = SUSPECT * libm::sqrt(beside.noise + LEAST_SYSTEMATIC);

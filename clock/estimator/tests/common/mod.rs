@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of the world; one uses all of it")]
 
+pub mod host;
+
 use ffclock_estimator::{
     Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig, Outcome, RateMemory, Verdict,
 };
