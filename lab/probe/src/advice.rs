@@ -76,7 +76,9 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
     match best {
         Some(best) if level.len() > 1 => reasons.push(tie_words(best, &level[1..])),
         Some(best) => reasons.push(why(best, &candidates[1..])),
-        None => reasons.push("No location gave stamps that keep the order of events, so none can be advised.".to_owned()),
+        None => {
+            reasons.push("No location gave stamps that keep the order of events, so none can be advised.".to_owned())
+        }
     }
     if let Some(best) = best {
         reasons.extend(best.asymmetry.as_ref().map(asymmetry_words));

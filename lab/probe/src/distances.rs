@@ -87,7 +87,8 @@ impl BoundaryDistances {
         distances.sort_by(f64::total_cmp);
         let (ns, fourth) = (*distances.first()?, *distances.get(RANK).or(distances.last())?);
         let nearest = SampledNs { ns, interval_ns: (ns, fourth) };
-        let mut found = BoundaryDistances { side, count: distances.len(), nearest, sorted: Sorted::of(distances), wander: 0.0 };
+        let mut found =
+            BoundaryDistances { side, count: distances.len(), nearest, sorted: Sorted::of(distances), wander: 0.0 };
         if ns < 0.0 {
             found.nearest = found.at_share(STRADDLING);
         }
@@ -151,7 +152,8 @@ fn wander(in_order: &[f64], nearest: f64) -> f64 {
     if length < BLOCK_LEAST {
         return 0.0;
     }
-    let reach = |block: &[f64]| Sorted::of(block.iter().copied()).quantile(REACH).map(|ns| (ns - nearest).max(1.0).ln());
+    let reach =
+        |block: &[f64]| Sorted::of(block.iter().copied()).quantile(REACH).map(|ns| (ns - nearest).max(1.0).ln());
     let reaches: Vec<f64> = in_order.chunks_exact(length).take(BLOCKS).filter_map(reach).collect();
     let mean = reaches.iter().sum::<f64>() / BLOCKS as f64;
     let variance = reaches.iter().map(|reach| (reach - mean).powi(2)).sum::<f64>() / (BLOCKS - 1) as f64;

@@ -96,8 +96,8 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         captures.read(host(&log, name)?, capture)?;
     }
     let options = CertifyOptions::default();
-    let check = check_by_taps(&log, &captures.passages()?, args.drift, &options)
-        .map_err(|error| failure(&args.log, &error))?;
+    let check =
+        check_by_taps(&log, &captures.passages()?, args.drift, &options).map_err(|error| failure(&args.log, &error))?;
     global.answer(&check, || render(&check))?;
     match log.damage().first() {
         Some(damage) => Err(Failure::from(format!("{}: the log is partial: {damage}", args.log.display()))),

@@ -30,7 +30,11 @@ fn run_guests(place: &Place, words: &[&str]) -> Option<Output> {
 fn taps(place: &Place) -> Output {
     let tap = |guest| format!("--tap=guest{guest}={}/guest{guest}.pcap", place.0.display());
     let taps = (1..=4).map(tap);
-    Command::new(FFCLOCK_LAB).args(["--json", "theta", "taps", &place.log()]).args(taps).output().expect("works in a test")
+    Command::new(FFCLOCK_LAB)
+        .args(["--json", "theta", "taps", &place.log()])
+        .args(taps)
+        .output()
+        .expect("works in a test")
 }
 
 #[test]

@@ -67,7 +67,8 @@ pub fn check_by_taps(
     let gathered = JoinedLog::from_log(log, options.stamping)?;
     let observed = Observed::new(log, &gathered, passages, drift);
     let bounds = |crossings: &[GatheredMessage], clocks: &[ClockSample]| {
-        Corrections::new(&observed.run, clocks, crossings, options.epoch_ps).map_err(|lie| CertifyError::Lied(named(lie)))
+        Corrections::new(&observed.run, clocks, crossings, options.epoch_ps)
+            .map_err(|lie| CertifyError::Lied(named(lie)))
     };
     // First without any promise: a clock that contradicts what was seen of it needs no other host to be named.
     let seen = bounds(&observed.crossings, &observed.unpromised)?;

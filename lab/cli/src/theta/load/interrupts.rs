@@ -101,7 +101,10 @@ mod tests {
         let length = Duration::from_millis(300);
         for (level, percent) in [("0", 0.0), ("10", 10.0), ("jumps:5..20", 12.5)] {
             let done = interrupt(level.parse().unwrap(), length).unwrap();
-            assert!(done.busy_percent <= percent + 1.0 && (done.busy_percent > 0.0) == (percent > 0.0), "{level}: {done:?}");
+            assert!(
+                done.busy_percent <= percent + 1.0 && (done.busy_percent > 0.0) == (percent > 0.0),
+                "{level}: {done:?}"
+            );
         }
     }
 
