@@ -75,7 +75,7 @@ enum ThetaCommand {
     Import(import::Args),
     /// Watch the messages of a running system: Omega of the last minute and of the run
     Watch(watch::Args),
-    /// Hold a run of several hosts against captures of their links
+    /// Compare a run of several hosts with captures of their links
     Taps(taps::Args),
     /// Say why the ratio was largest: the slow message, its way and its siblings
     Why(why::Args),

@@ -13,7 +13,7 @@ const STRADDLING: f64 = 0.01;
 /// Two-sided 95 % of a normal distribution, in standard deviations.
 const WIDTH_95: f64 = 1.96;
 
-/// A run is cut into so many blocks of consecutive packets.
+/// A run is cut into this number of blocks of consecutive packets.
 const BLOCKS: usize = 10;
 /// In shorter blocks one packet alone decides the 99th percentile.
 const BLOCK_LEAST: usize = 100;
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(figure(1.0, 0.0, 2.6).compare(figure(3.0, 2.5, 4.0)), None);
     }
 
-    /// Hosts whose delays stretch and shrink every half second, as real ones do: what ten runs of three seconds have in
-    /// common lies in the intervals of nine of them at least, of a hundred such hosts together. The ranks alone miss it.
+    /// Hosts whose delays stretch and shrink every half second, as real ones do. The median of ten runs of three
+    /// seconds lies in 95 % of their intervals, of a hundred such hosts together. The ranks alone miss it.
     #[test]
     fn the_interval_of_a_reach_holds_for_another_run() {
         // A random number from its place, between 0 and 1 (SplitMix64).
@@ -217,8 +217,8 @@ mod tests {
         };
         let run = |host: u64, run: u64| {
             let delay = |packet: u64| {
-                let stretched = 1.0 + random(host << 40 | run << 20 | packet / 500);
-                100.0 + stretched * (500.0 - 150.0 * random(!(host << 40 | run << 20 | packet)).ln())
+                let stretched = 1.0 + random((host << 40) | (run << 20) | (packet / 500));
+                100.0 + stretched * (500.0 - 150.0 * random(!((host << 40) | (run << 20) | packet)).ln())
             };
             distances((0..3000).map(delay))
         };

@@ -1,4 +1,4 @@
-//! `ffclock-lab theta taps`: a run of several hosts, held against captures of their links.
+//! `ffclock-lab theta taps`: a run of several hosts, compared with captures of their links.
 
 use super::input::{failure, open};
 use super::table::span;

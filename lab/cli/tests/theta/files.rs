@@ -309,7 +309,7 @@ fn a_report_of_nothing_is_a_clear_error() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-log"), "{output:?}");
 }
 
-/// Who speaks to somebody else's name does not count, and is not remembered: a million of them, in 64 MiB of data.
+/// Senders that were not asked for do not count and are not remembered: a million of them, in 64 MiB of data.
 #[test]
 fn a_watch_forgets_a_million_strangers() {
     let words = ["--json", "theta", "watch", "-", "--receiver", "r", "--sender", "a", "--every", "1 h"];

@@ -1,10 +1,10 @@
-//! What somebody saw who stands between the hosts: each message when it left the one host and when it came to the
-//! other, by one clock that belongs to neither.
+//! What an observer between the hosts saw: each message when it left the one host and when it came to the other, by
+//! one clock that belongs to neither.
 //!
 //! The observer is one more host, whose clock promises nothing but its rate: a broadcast happened before its packet was
 //! seen, and a perception after that. These are two messages of the kind that [`Corrections`] orders, from the sender
-//! to the observer and from the observer to the receiver. So what the observer saw bounds every delay by itself, with no
-//! promise of any host's clock ([`TapCheck::seen`]); and if corrections exist that satisfy both the promises and the
+//! to the observer and from the observer to the receiver. So what the observer saw bounds every delay by itself, with
+//! no promise of any host's clock ([`TapCheck::seen`]); and if corrections exist that satisfy both the promises and the
 //! observer, the interval that the hosts state for each message overlaps what was seen of it.
 
 use super::gather::{ClockStamp, GatheredMessage, JoinedLog};
@@ -54,7 +54,7 @@ const ANY_TIME_PS: u64 = 1_800_000_000_000_000;
 /// The name of the observer among the hosts.
 const OBSERVER: &str = "the taps";
 
-/// Holds a log against what passed the taps. `drift` is how fast the clock of the taps may drift.
+/// Compares a log with what passed the taps. `drift` is how fast the clock of the taps may drift.
 ///
 /// # Errors
 /// As [`certify`](super::certify). A clock that lied is one: it broke its promise, or contradicts itself or the taps.

@@ -1,10 +1,10 @@
 //! A load in the context of interrupts, on any kernel and without a module.
 //!
-//! Many timers are armed to expire together. The kernel works them off in the interrupt of the processor that armed them,
-//! before any program and whatever its priority. Arming is a system call for each, an ordinary program's work that takes
-//! about as long: so the share of a processor that interrupts can be given in this way ends below a half, and as much
-//! again is a load like `processor`, at the priority of this program. What one timer costs is measured first, by the
-//! gaps that its interrupt leaves in a loop that reads the time.
+//! Many timers are armed to expire together. The kernel works them off in the interrupt of the processor that armed
+//! them, before any program and whatever its priority. Arming is a system call for each, an ordinary program's work
+//! that takes about as long: so the share of a processor that interrupts can be given in this way ends below a half,
+//! and as much again is a load like `processor`, at the priority of this program. What one timer costs is measured
+//! first, by the gaps that its interrupt leaves in a loop that reads the time.
 
 use super::Done;
 use ffclock_theta_live::LoadLevel;
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Every armed timer expires by itself, with nobody waiting for it: in the interrupt.
+    /// Every armed timer expires by itself while no program waits for it: in the interrupt.
     #[test]
     fn armed_timers_expire() {
         let timers: Vec<OwnedFd> = (0..MEASURED).map(|_| timer().unwrap()).collect();
