@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,12 @@ def test_simulated_runs_become_a_page(program: Program, tmp_path: Path, capsys: 
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     cells = [*grid("simulated", SHORT.sizes, SHORT.levels), *others("simulated", SHORT.sizes, SHORT.levels)]
     assert len(results["measured"]) == len(cells)
+    # What the page says to run can be run from beside it.
+    scenarios = set(re.findall(r"--scenario (\S+\.toml)", page))
+    assert len(scenarios) == len(cells)
+    for scenario in scenarios:
+        log = tmp_path / f"log-{Path(scenario).stem}"
+        program.json(["theta", "simulate", "--scenario", str(out / scenario), "--rounds", "5", "--log", str(log)])
     again = tmp_path / "again"
     assert main(["--results", str(out / "results.json"), "-o", str(again)]) == 0
     assert (again / "index.html").read_text(encoding="utf-8") == page

@@ -18,6 +18,7 @@ mod results;
 mod run;
 mod simulate;
 mod table;
+mod taps;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -74,6 +75,8 @@ enum ThetaCommand {
     Import(import::Args),
     /// Watch the messages of a running system: Omega of the last minute and of the run
     Watch(watch::Args),
+    /// Compare a run of several hosts with captures of their links
+    Taps(taps::Args),
     /// Say why the ratio was largest: the slow message, its way and its siblings
     Why(why::Args),
 }
@@ -92,6 +95,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         ThetaCommand::Report(args) => report::run(global, args),
         ThetaCommand::Import(args) => import::run(global, args),
         ThetaCommand::Watch(args) => watch::run(global, args),
+        ThetaCommand::Taps(args) => taps::run(global, args),
         ThetaCommand::Why(args) => why::run(global, args),
     }
 }

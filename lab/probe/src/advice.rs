@@ -3,8 +3,8 @@
 //! A clock filters what varies and keeps what is constant, so the best location is the one whose delays reach least far
 //! beyond the nearest to the driver, summed over both directions, in the worst of the phases. What these nearest delays
 //! leave is the asymmetry, which is stated with all that is known of it. A location whose stamps break causality is
-//! never advised. Where the 95 % intervals of the best two overlap or nearly do, another run may well reverse their
-//! order: then none is advised, and both are named.
+//! never advised. Where the 95 % intervals of the best and of others overlap or nearly do, another run may well reverse
+//! their order: then all of these are named, and the simplest of them is advised, so that runs advise alike.
 
 use crate::digest::{Digest, load_name};
 use crate::distances::SampledNs;
@@ -42,19 +42,22 @@ pub struct LocationCandidate {
 /// Where to stamp on this host, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// Where to stamp; `None` where nothing sound was measured, or the best two cannot be distinguished.
+    /// Where to stamp; `None` where nothing sound was measured.
     pub location: Option<TimestampingLocation>,
     /// What a program sets to stamp there.
     pub how: Option<String>,
+    /// The locations that cannot be distinguished from the best, itself among them; empty where it stands alone.
+    pub tie: Vec<TimestampingLocation>,
     /// The reasons, a sentence each.
     pub reasons: Vec<String>,
     /// The locations that were compared, best first.
     pub candidates: Vec<LocationCandidate>,
 }
 
-/// Where programs can stamp without a reference of their own.
+/// Where programs can stamp without a reference of their own, the simplest first: the socket needs no right, user space
+/// has the program's own waits in its stamps, and the tap needs a right and a copy of every packet.
 const CANDIDATES: [TimestampingLocation; 3] =
-    [TimestampingLocation::Socket, TimestampingLocation::Tap, TimestampingLocation::User];
+    [TimestampingLocation::Socket, TimestampingLocation::User, TimestampingLocation::Tap];
 
 /// Judges a run. `unavailable` is what the host did not offer.
 pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
@@ -65,18 +68,21 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
     });
     let is_driver_seen = digest.all().all(|(_, findings)| findings.reference == (Site::DriverOut, Site::DriverIn));
     let sound: Vec<&LocationCandidate> = candidates.iter().filter(|candidate| !candidate.is_broken).collect();
-    let tie = sound.first().copied().zip(sound.get(1).copied());
-    let tie = tie.filter(|(best, next)| best.worst_interval_ns.1 + LEVEL_NS >= next.worst_interval_ns.0);
-    let best = sound.first().copied().filter(|_| tie.is_none());
+    let tied = |of: &&LocationCandidate| sound[0].worst_interval_ns.1 + LEVEL_NS >= of.worst_interval_ns.0;
+    let mut level: Vec<&LocationCandidate> = sound.iter().copied().filter(tied).collect();
+    level.sort_by_key(|candidate| CANDIDATES.iter().position(|location| *location == candidate.location));
+    let best = level.first().copied();
     let mut reasons = Vec::new();
-    if let Some((best, next)) = tie {
-        reasons.push(tie_words(best, next));
-    } else if let Some(best) = best {
-        reasons.push(why(best, &candidates[1..]));
+    match best {
+        Some(best) if level.len() > 1 => reasons.push(tie_words(best, &level[1..])),
+        Some(best) => reasons.push(why(best, &candidates[1..])),
+        None => {
+            reasons.push("No location gave stamps that keep the order of events, so none can be advised.".to_owned())
+        }
+    }
+    if let Some(best) = best {
         reasons.extend(best.asymmetry.as_ref().map(asymmetry_words));
         reasons.push(stress_words(best));
-    } else {
-        reasons.push("No location gave stamps that keep the order of events, so none can be advised.".to_owned());
     }
     for broken in candidates.iter().filter(|candidate| candidate.is_broken) {
         reasons.push(format!(
@@ -94,6 +100,7 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
     Advice {
         location: best.map(|candidate| candidate.location),
         how: best.map(|candidate| how(candidate.location).to_owned()),
+        tie: level.iter().map(|candidate| candidate.location).filter(|_| level.len() > 1).collect(),
         reasons,
         candidates,
     }
@@ -184,14 +191,15 @@ fn between_words(candidate: &LocationCandidate) -> String {
     format!("{} (95 %: {} to {})", us(worst(candidate)), us(low), us(high))
 }
 
-fn tie_words(best: &LocationCandidate, next: &LocationCandidate) -> String {
+fn tie_words(best: &LocationCandidate, others: &[&LocationCandidate]) -> String {
+    let others: Vec<String> =
+        others.iter().map(|other| format!("{} by {}", plain(other.location), between_words(other))).collect();
     format!(
-        "{} and {} cannot be distinguished: their delays reach beyond the nearest to the driver by {} and {} (99 %, both directions, worst phase), and another \
-         run may put them the other way round. Measure more packets (--packets), or on a quieter machine.",
+        "Stamp at {}, which is the simplest of those that cannot be distinguished: its delays reach beyond the nearest to the driver by {} (99 %, both \
+         directions, worst phase), those of {}, and another run may put them in another order.",
         plain(best.location),
-        plain(next.location),
         between_words(best),
-        between_words(next)
+        others.join(", those of ")
     )
 }
 
@@ -307,15 +315,21 @@ mod tests {
         assert!(socket.interval_ns.0 > -1_300.0 && socket.interval_ns.1 < -1_100.0, "{socket:?}");
     }
 
+    /// Whichever of the two happens to reach less far, the simpler one is advised.
     #[test]
-    fn what_cannot_be_distinguished_is_not_advised() {
-        let quiet = findings(20_000, 19_900, false);
-        let advice = advise(&Digest::of([(None, &quiet)]), &[]);
-        assert_eq!((advice.location, &advice.how), (None, &None));
-        assert!(
-            advice.reasons[0].contains("cannot be distinguished") && advice.reasons[0].contains("95 %"),
-            "{advice:?}"
-        );
+    fn of_what_cannot_be_distinguished_the_simplest_is_advised() {
+        for socket in [19_900, 20_100] {
+            let quiet = findings(20_000, socket, false);
+            let advice = advise(&Digest::of([(None, &quiet)]), &[]);
+            assert_eq!(advice.location, Some(TimestampingLocation::Socket));
+            assert_eq!(advice.tie, [TimestampingLocation::Socket, TimestampingLocation::User]);
+            assert!(
+                advice.reasons[0].contains("cannot be distinguished") && advice.reasons[0].contains("95 %"),
+                "{advice:?}"
+            );
+        }
+        let clear = findings(20_000, 1_000, false);
+        assert_eq!(advise(&Digest::of([(None, &clear)]), &[]).tie, []);
     }
 
     #[test]

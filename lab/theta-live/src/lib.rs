@@ -27,6 +27,7 @@ pub use environment::{RankPlace, place_from};
 pub use gathered::{Gathered, LiveSummary};
 pub use injector::Injected;
 pub use level::LoadLevel;
+pub use packet::{CapturedMessage, captured_message};
 pub use priority::raise_priority;
 pub use rank::{RankOptions, run_rank};
 

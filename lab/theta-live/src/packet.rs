@@ -2,6 +2,8 @@
 //! and two numbers of ticks that only a reply has. Both have the same size, as in the paper, so that both ways of a
 //! round trip cost the same.
 
+use ffclock_theta::record::{ProcessId, Round};
+
 /// What a message begins with.
 const MESSAGE: u32 = 0x7468_6532;
 /// What a reply begins with.
@@ -56,6 +58,23 @@ impl WirePacket {
     }
 }
 
+/// A message of a live run, as a capture shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapturedMessage {
+    /// The number of its run.
+    pub run: u64,
+    /// Its sender.
+    pub sender: ProcessId,
+    /// Its round.
+    pub round: Round,
+}
+
+/// The message that a datagram carries; `None` if it is none, or a reply.
+pub fn captured_message(content: &[u8]) -> Option<CapturedMessage> {
+    let WirePacket { run, sender, round, .. } = WirePacket::decode(content).filter(|packet| packet.reply.is_none())?;
+    Some(CapturedMessage { run, sender: ProcessId(sender), round: Round(round) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +86,8 @@ mod tests {
             let reply = stay.map(|(perceived, replied)| Stay { perceived, replied });
             let packet = WirePacket { run, sender, round, reply };
             prop_assert_eq!(WirePacket::decode(&packet.encode()), Some(packet));
+            let captured = CapturedMessage { run, sender: ProcessId(sender), round: Round(round) };
+            prop_assert_eq!(captured_message(&packet.encode()), reply.is_none().then_some(captured));
         }
 
         #[test]

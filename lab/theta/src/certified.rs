@@ -12,9 +12,11 @@ mod corrections;
 pub(crate) mod gather;
 mod omega;
 mod ratios;
+mod taps;
 
 pub use corrections::{Corrections, Lie};
 pub use omega::{Certified, OmegaBounds};
+pub use taps::{TapCheck, TapPassage, check_by_taps};
 
 use crate::analysis::{AnalysisError, SwitchStamping, ThetaMode, TimeRange};
 use crate::log::LogReader;

@@ -10,6 +10,7 @@
 //! asks a server again that it has asked in this round. docs/theta-log.md defines Omega for such a log.
 
 mod capture;
+mod datagrams;
 mod messages;
 mod packet;
 mod pcap;
@@ -18,6 +19,7 @@ mod requests;
 mod streams;
 mod two_sided;
 
+pub use datagrams::{CapturedDatagram, each_datagram};
 pub use messages::{
     MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, MessageTable, PassedOver, SENDERS_MAX,
     TimeUnit, import_messages,

@@ -1,5 +1,7 @@
 //! `ffclock-lab theta load`: keeps the network, the processors or the disk busy during a measurement.
 
+mod interrupts;
+
 use crate::{Failure, GlobalOptions, waiting_time};
 use ffclock_theta_live::{LoadLevel, raise_priority};
 use ffclock_units::Span;
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 #[command(after_help = "Examples:
   $ ffclock-lab theta load processor --level 50 --for \"10 s\"
   $ ffclock-lab theta load timer --level jumps:10..90 --for \"30 s\"
+  $ ffclock-lab theta load interrupt --level 20 --for \"10 s\"
   $ ffclock-lab theta load network --level ramp:0..90 --to 10.78.0.3:9 --for \"10 s\"
 
 `ffclock-lab theta run --netns N --load timer=50` starts these beside each process.")]
@@ -51,6 +54,8 @@ pub(super) enum LoadSource {
     Processor,
     /// A processor that works a little, thousands of times a second, as interrupts of a timer do
     Timer,
+    /// Interrupts of timers, which come before every program; below 40 per cent
+    Interrupt,
     /// Writing to a disk
     Disk,
 }
@@ -75,6 +80,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let done = match args.kind {
         LoadSource::Processor => work_in(args.level, SLICE, length),
         LoadSource::Timer => work_in(args.level, TICK, length),
+        LoadSource::Interrupt => interrupts::interrupt(args.level, length)?,
         LoadSource::Network => send(args, length)?,
         LoadSource::Disk => write(args, length)?,
     };
@@ -233,7 +239,7 @@ mod tests {
         let place = std::env::temp_dir().join(format!("ffclock-load-{}", std::process::id()));
         let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = vec![listener.local_addr().unwrap()];
-        for kind in [LoadSource::Processor, LoadSource::Timer] {
+        for kind in [LoadSource::Processor, LoadSource::Timer, LoadSource::Interrupt] {
             assert_eq!(run(&args(kind)), Ok(()));
         }
         assert_eq!(run(&Args { to, ..args(LoadSource::Network) }), Ok(()));

@@ -38,8 +38,8 @@ pub(super) struct Args {
     /// With --netns: the rate of each host's link in both directions, in Mbit/s, as of a switch; by tc's token bucket
     #[arg(long, value_name = "MBITS", conflicts_with = "hosts")]
     link_rate: Option<LinkRate>,
-    /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be
-    /// given several times
+    /// A load beside each process, with --netns: network, processor, timer, interrupt or disk with its level in per
+    /// cent; may be given several times
     #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
     load: Vec<(LoadSource, String)>,
     /// With --netns: the page of each host, in the order of hosts; they are then compared like hosts with different

@@ -176,6 +176,6 @@ fn number(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
 }
 
-fn span(picoseconds: Option<i64>) -> String {
+pub(super) fn span(picoseconds: Option<i64>) -> String {
     picoseconds.map_or_else(|| "-".to_owned(), |picoseconds| Span::from_seconds(picoseconds as f64 * 1e-12).to_string())
 }

@@ -1,8 +1,9 @@
 //! From files to results: `ffclock-lab theta import`, `analyse` and `report`, as a user types them.
 
 use super::common::{FFCLOCK_LAB, Place};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn theta(words: &[&str]) -> Output {
     Command::new(FFCLOCK_LAB).arg("--json").arg("theta").args(words).output().expect("works in a test")
@@ -306,4 +307,59 @@ fn a_report_of_nothing_is_a_clear_error() {
     let output = theta(&["report", "no-such-log"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-log"), "{output:?}");
+}
+
+/// Senders that were not asked for do not count and are not remembered: a million of them, in 64 MiB of data.
+#[test]
+fn a_watch_forgets_a_million_strangers() {
+    let words = ["--json", "theta", "watch", "-", "--receiver", "r", "--sender", "a", "--every", "1 h"];
+    let mut watch = Command::new("sh")
+        .args(["-c", "ulimit -d 65536 && exec \"$@\"", "sh", FFCLOCK_LAB])
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("works in a test");
+    let mut list = BufWriter::new(watch.stdin.take().expect("it is piped"));
+    writeln!(list, "sender,receiver,id,sent,perceived").expect("the watch reads");
+    for number in 0..1_000_000_u64 {
+        let at = 10_000 * number;
+        writeln!(list, "stranger-{number},r,{number},{at},{}", at + 500).expect("the watch reads");
+        if number % 1000 == 0 {
+            writeln!(list, "a,r,{number},{at},{}", at + 700).expect("the watch reads");
+        }
+    }
+    drop(list);
+    let output = watch.wait_with_output().expect("works in a test");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let last: serde_json::Value =
+        serde_json::from_str(said.lines().last().unwrap_or_default()).expect("a line of figures");
+    assert_eq!(last["passed_over"]["strangers"], 1_000_000, "{last}");
+}
+
+/// The scheduler's trace, as a text of the kernel's tracer, beside the story of a peak.
+#[test]
+fn the_story_of_a_peak_says_who_ran() {
+    let place = Place::new("who-ran");
+    let simulated =
+        theta(&["simulate", "--n", "4", "--f", "1", "--rounds", "100", "--seed", "3", "--log", &place.log()]);
+    assert!(simulated.status.success(), "{simulated:?}");
+    let trace = place.0.join("trace.txt");
+    let why = |until: u64| {
+        let line = |at: u64| {
+            format!(
+                "  x-1  [001] d..2. {at}: sched_switch: prev_comm=x prev_pid=1 ==> next_comm=busy next_pid=7 next_prio=120\n"
+            )
+        };
+        std::fs::write(&trace, line(0) + &line(until)).expect("works in a test");
+        theta(&["why", &place.log(), "--sched", &trace.display().to_string()])
+    };
+    let all = why(u64::MAX);
+    assert!(all.status.success(), "{all:?}");
+    let ran = &json(&all)["ran"];
+    assert_eq!(*ran, serde_json::json!([{ "processor": 1, "thread": "busy-7", "share": 1.0 }]), "{ran}");
+    let short = why(1);
+    assert_eq!(short.status.code(), Some(1), "{short:?}");
+    assert!(String::from_utf8_lossy(&short.stderr).contains("does not reach over the message"), "{short:?}");
 }

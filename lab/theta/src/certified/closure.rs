@@ -39,6 +39,13 @@ impl Differences {
         }
     }
 
+    /// The same bounds without the last node; those that it brought about between others stay.
+    pub(super) fn without_last(&self) -> Self {
+        let nodes = self.nodes - 1;
+        let rows = self.most.chunks(self.nodes).take(nodes);
+        Differences { nodes, most: rows.flat_map(|row| &row[..nodes]).copied().collect() }
+    }
+
     /// All constraints of both.
     pub(super) fn meet(&mut self, other: &Differences) {
         for (bound, also) in self.most.iter_mut().zip(&other.most) {

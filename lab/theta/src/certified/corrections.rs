@@ -72,6 +72,14 @@ impl Corrections {
         Ok(Corrections { first_ps, epoch_ps, drifts, ticks_ps, epochs })
     }
 
+    /// The same without the last host, for whose part in it all bounds are tight already.
+    pub(super) fn without_last(mut self) -> Self {
+        self.drifts.pop();
+        self.ticks_ps.pop();
+        self.epochs.iter_mut().for_each(|epoch| *epoch = epoch.without_last());
+        self
+    }
+
     /// The least and the most picoseconds that pass in truth from `from` to `to`.
     pub(super) fn between(&self, from: ClockStamp, to: ClockStamp) -> (i64, i64) {
         let raw = to.clock_ps.saturating_sub(from.clock_ps);

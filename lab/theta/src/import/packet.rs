@@ -43,6 +43,14 @@ pub(super) fn packet(link: u32, frame: &[u8]) -> Option<CapturedPacket> {
     transport(&network(link, frame)?)
 }
 
+/// Sender, receiver and content of the whole datagram of UDP in a frame of link type `link`; `None` if it is none, or
+/// was cut.
+pub(super) fn datagram(link: u32, frame: &[u8]) -> Option<(SocketAddr, SocketAddr, &[u8])> {
+    let NetworkPacket { protocol, from, to, bytes, length, .. } = network(link, frame)?;
+    let content = bytes.get(8..length).filter(|_| protocol == UDP)?;
+    Some((SocketAddr::new(from, short(bytes, 0)?), SocketAddr::new(to, short(bytes, 2)?), content))
+}
+
 /// A segment of TCP, with or without content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TcpSegment<'a> {

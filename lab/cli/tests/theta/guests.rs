@@ -1,0 +1,79 @@
+//! Several kernels: four guests of user-mode Linux, each with a raw counter of its own rate, an `ffclockd` and a page,
+//! and this host between them, which sees each message at both taps (`tests/uml/theta`).
+
+use crate::common::{FFCLOCK_LAB, Place, json};
+use crate::{programs, root};
+use std::process::{Command, Output};
+
+/// The exit code of tests/uml/theta where no guests can be had.
+const SKIPPED: i32 = 77;
+
+/// A run of some seconds; none where the machine cannot, for a reason that is printed.
+fn run_guests(place: &Place, words: &[&str]) -> Option<Output> {
+    let output = Command::new("timeout")
+        .args(["-k", "5", "150"])
+        .arg(root().join("tests/uml/theta"))
+        .arg(&place.0)
+        .args(words)
+        .env("FFCLOCK_BIN", programs::directory())
+        .env("ROUNDS", "300")
+        .output()
+        .expect("works in a test");
+    if output.status.code() == Some(SKIPPED) {
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+        return None;
+    }
+    Some(output)
+}
+
+/// The log against the captures of the four links.
+fn taps(place: &Place) -> Output {
+    let tap = |guest| format!("--tap=guest{guest}={}/guest{guest}.pcap", place.0.display());
+    let taps = (1..=4).map(tap);
+    Command::new(FFCLOCK_LAB)
+        .args(["--json", "theta", "taps", &place.log()])
+        .args(taps)
+        .output()
+        .expect("works in a test")
+}
+
+#[test]
+fn four_kernels_agree_with_the_taps_between_them() {
+    let place = Place::new("guests");
+    let Some(output) = run_guests(&place, &[]) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let summary = std::fs::read_to_string(place.0.join("summary.json")).unwrap_or_default();
+    assert!(output.status.success() && summary.contains("\"failures\":[]"), "{said}{summary}");
+
+    let output = taps(&place);
+    assert!(output.status.success(), "{output:?}");
+    let check = json(&output);
+    // Of four processes, three hear each message over a link; a host that is behind may miss the last rounds.
+    let messages = check["messages"].as_u64().unwrap_or(0);
+    assert!(messages >= 3000, "{check}");
+    assert_eq!((check["departures"].as_u64(), check["arrivals"].as_u64()), (Some(messages), Some(messages)), "{check}");
+    let bound = |by: &str, side: &str| check[by]["first"][side]["value"].as_f64().unwrap_or_else(|| panic!("{check}"));
+    let (low, high) = (bound("promised", "low"), bound("promised", "high"));
+    println!(
+        "Omega between {low:.2} and {high:.2} by the pages, {:.2} and {:.2} by the taps",
+        bound("seen", "low"),
+        bound("seen", "high")
+    );
+    assert!(low <= bound("seen", "high") && bound("seen", "low") <= high, "{check}");
+    // The pages do promise something, and the messages make it tighter than a guess.
+    let apart = check["promised"]["half_width_max_ps"].as_i64().unwrap_or(0);
+    assert!(0 < apart && apart < 20_000_000_000, "{check}");
+}
+
+/// The third guest's counter jumps by 3 ms during the run: its page goes on from the reading before.
+#[test]
+fn a_guest_whose_clock_is_stepped_is_named() {
+    let place = Place::new("stepped-guest");
+    let Some(output) = run_guests(&place, &["stepped"]) else { return };
+    let summary = std::fs::read_to_string(place.0.join("summary.json")).unwrap_or_default();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(summary.contains("the clock of host guest3 broke its bound"), "{summary}");
+    let output = taps(&place);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("the clock of host guest3 broke its bound"), "{said}");
+}
