@@ -2,6 +2,7 @@
 //! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
+//!     guest found CLOCKSOURCE BITS HERTZ SECONDS
 //!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | steer | serve PORT | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY
 //!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
 
@@ -21,6 +22,8 @@ mod clock;
 mod clocks;
 #[path = "epochs.rs"]
 mod epochs;
+#[path = "found.rs"]
+mod found;
 #[path = "hardware.rs"]
 mod hardware;
 #[path = "network.rs"]
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["counters", clocksource, seconds, hertz] => counters(clocksource, number(seconds), number(hertz)),
+        ["found", clocksource, width, hertz, seconds] => found::active(clocksource, [width, hertz, seconds]),
         ["concurrent"] => concurrent(),
         ["switch"] => epochs::switch(),
         ["paused", seconds] => epochs::paused(number(seconds)),
