@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test test-vm lint loom fuzz-smoke fuzz-campaign bench demo demo-chrony demo-serve demo-ptp demo-snapshot live evidence figures figures-live figures-counters figures-theta figures-probe campaign mutation install packages clean
+.PHONY: help setup build test test-vm test-uml lint loom fuzz-smoke fuzz-campaign bench demo demo-chrony demo-serve demo-ptp demo-snapshot live evidence figures figures-live figures-counters figures-theta figures-probe campaign mutation install packages clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,10 @@ loom: ## prove the page's lock on every order of memory accesses
 test-vm: ## build the kernel module and check it in virtual machines, both kernels, every counter and probe them by fentry and kprobes (a quarter of an hour)
 	@tools/setup rust vm
 	@tests/vm/run
+
+test-uml: ## a minute and a half: the interposer's discipline of the clock beside that of a real kernel, in a guest of user-mode Linux
+	@tools/setup rust uml
+	@FFCLOCK_UML_LONG=1 cargo test --locked --package ffclock-lab --bin ffclock-lab live::uml -- --nocapture
 
 fuzz-smoke: ## run each fuzz target for 10 s
 	@tools/fuzz-smoke

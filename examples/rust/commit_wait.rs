@@ -3,7 +3,7 @@
 //!
 //! Usage: commit_wait [PAGE]
 
-use ffclock_client::{Clock, VotedTime, certainly_before, latest};
+use ffclock::{Clock, VotedTime, certainly_before, latest};
 use ffclock_units::{Moment, Tai};
 use std::error::Error;
 use std::path::PathBuf;

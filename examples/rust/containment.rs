@@ -4,7 +4,7 @@
 //!
 //! Usage: containment [PAGE]
 
-use ffclock_client::{Clock, Stamp, Status};
+use ffclock::{Clock, Stamp, Status};
 use ffclock_units::{Bound, Span};
 use std::error::Error;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 //! Usage: order_of_hosts event [PAGE]       prints the range in which the event was: from and until, in ns of TAI
 //!        order_of_hosts compare FROM UNTIL FROM UNTIL
 
-use ffclock_client::{Clock, Status, earliest, latest};
+use ffclock::{Clock, Status, earliest, latest};
 use std::error::Error;
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 //!
 //! Usage: span_attributes [PAGE]. Prints the attributes as a line of JSON, as an exporter would send them.
 
-use ffclock_client::{CivilTime, Clock, Stamp};
+use ffclock::{CivilTime, Clock, Stamp};
 use std::error::Error;
 use std::path::PathBuf;
 use std::time::SystemTime;

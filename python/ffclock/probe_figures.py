@@ -18,15 +18,26 @@ from .probe_recording import LOCATIONS, SITES, Floats, Load, Phase, Record, is_o
 from .style import canvas, plain_logarithmic, run_axis, styled, unit_axis
 
 COLOURS: Final = {"tap": BLUE, "socket": GREEN, "user": VERMILLION, "driver": GREY}
-_LOADS: Final = {"quiet": "#555555", "io": ORANGE, "syscall": PURPLE, "ip": SKY, "cpu": VERMILLION, "interrupt": GREEN}
+LOADS: Final = {
+    "quiet": "#333333",
+    "io": ORANGE,
+    "syscall": PURPLE,
+    "ip": SKY,
+    "cpu": "#882255",
+    "interrupt": "#999933",
+    "memory": "#332288",
+    "network": "#8C510A",
+}
+"""No colour of a location is among them."""
 _WAYS: Final = (("out", 0), ("in", 1))
 _US: Final = 1e6
+_BOUNDS: Final = "#CCCCCC"
 _UNDER_LABEL: Final = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 """Stems of others do not cross a label."""
 
 
 def load_colour(name: str) -> str:
-    return _LOADS.get(name, GREY)
+    return LOADS.get(name, "#BBBBBB")
 
 
 def timeline_figure(record: Record) -> Canvas | None:
@@ -174,6 +185,8 @@ def box_figure(record: Record) -> Canvas:
                 _draw_boxes(axes, [_box_of(load, values) for load, values in stamped], [load_colour(load) for load, _ in stamped])
                 axes.set_title(f"{location}, {name}")
                 unit_axis(axes.yaxis, "delay", 1.0 / _US)
+                if location == LOCATIONS[0]:
+                    axes.set_xlabel("load")
         made.tight_layout()
     return made
 
@@ -182,11 +195,28 @@ def asymmetry_figure(record: Record) -> Canvas:
     """Figure 5: the asymmetry of each location by load, with its 95 % interval and what round trips alone allow, [-r, r]."""
     phases = [phase for load in record.loads() for phase in load.phases]
     with styled():
-        made = canvas(9.5, 8.0)
-        for axes, location in zip(made.subplots(len(LOCATIONS), 1), reversed(LOCATIONS), strict=True):
+        made = canvas(9.5, 8.4)
+        rows = made.subplots(len(LOCATIONS), 1)
+        for axes, location in zip(rows, reversed(LOCATIONS), strict=True):
             _asymmetries(axes, location, phases)
-        made.tight_layout()
+        rows[-1].set_xlabel("phase, its colour is that of the load")
+        made.tight_layout(rect=(0.0, 0.0, 1.0, 0.96))
+        made.legend(handles=_asymmetry_marks(), loc="upper right", ncols=3)
     return made
+
+
+def _asymmetry_marks() -> list[Any]:
+    """What is drawn of a phase, in no colour of a load."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    def mark(label: str, **style: Any) -> Line2D:
+        return Line2D([], [], **({"color": "black", "linestyle": "none", "label": label} | style))
+
+    return [
+        mark("asymmetry, 95 %", marker="o"),
+        mark("asymmetry that is impossible or beyond the reference", marker="x"),
+        mark("bounds ±r of round trips", color=_BOUNDS, linestyle="-", linewidth=7, solid_capstyle="butt"),
+    ]
 
 
 def _asymmetries(axes: Axes, location: str, phases: Sequence[Phase]) -> None:
@@ -200,7 +230,7 @@ def _asymmetries(axes: Axes, location: str, phases: Sequence[Phase]) -> None:
         low, high = (end * 1e-3 for end in found["interval_ns"])
         is_sound = found["verdict"] == "possible"
         if limit >= 0.0:
-            axes.plot([place, place], [-limit, limit], color="#BBBBBB", linewidth=7, solid_capstyle="butt", label="bounds ±r")
+            axes.plot([place, place], [-limit, limit], color=_BOUNDS, linewidth=7, solid_capstyle="butt")
         axes.errorbar(
             place,
             value,

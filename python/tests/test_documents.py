@@ -31,6 +31,29 @@ def test_example_runs(ahead: str, verdict: str, tmp_path: Path, monkeypatch: pyt
     assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.startswith(verdict)
 
 
+def run_example(name: str, *arguments: str) -> str:
+    command = [sys.executable, str(PACKAGE / "examples" / name), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+# The verdicts are those of examples/rust/order_of_hosts.rs, word by word.
+def test_order_of_hosts(tmp_path: Path) -> None:
+    page = str(write_page(tmp_path / "page", Estimate.present(bound_ns=1000)))
+    first, second = (run_example("order_of_hosts.py", "event", page).split() for _ in range(2))
+    for one, other, verdict in [
+        (first, second, "the first was first"),
+        (second, first, "the second was first"),
+        (first, first, "it cannot be known"),
+        (["1", "5"], ["5", "9"], "it cannot be known"),
+    ]:
+        assert run_example("order_of_hosts.py", "compare", *one, *other) == f"{verdict}\n"
+
+
+def test_commit_wait(tmp_path: Path) -> None:
+    page = str(write_page(tmp_path / "page", Estimate.present(bound_ns=1000)))
+    assert re.fullmatch(r"2 commits in order, in \d+ us\n", run_example("commit_wait.py", page))
+
+
 def test_stub_and_compiled_part_agree(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy.stubtest", "ffclock._ffclock"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=300)

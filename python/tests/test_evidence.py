@@ -162,12 +162,12 @@ def _live(sizes: dict[str, dict[str, float]], otherwise: float) -> list[Live]:
 
 
 def test_every_verdict_on_a_live_figure_can_fail() -> None:
-    quiet = {"ffclockd-classic": 1e-2, "ffclockd-learned": 1e-2, "ptpd-default": 1e-6}
+    quiet = {"ffclockd-classic": 1e-2, "ffclockd-learned": 1e-2, "ffclockd-ptp": 1e-2, "ptpd-default": 1e-6}
     noisy = {name: 10 * size for name, size in quiet.items()}
     noisier = {name: 100 * size for name, size in noisy.items()}
     upside_down = {
         "quiet": quiet,
-        "noise": {},
+        "noise": {"ffclockd-classic": 1e-3, "ffclockd-ptp": 1e-3, "ptpd-default": 1e-6},
         "congestion": noisy,
         "congestion-host": noisier,
         "cut": noisy | {"growth": 3.0},
@@ -289,7 +289,7 @@ def test_a_known_pulse_is_recovered_by_its_own_deviation_alone() -> None:
     for times, word in ((1.0, "shape only"), (1.5, "differs"), (0.6, "differs")):
         found = judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known * times))
         assert [one.what.split(" at ")[1] for one in found] == ["1 s", "4 s", "16 s", "64 s", "256 s"]
-        # The longest averages are too few to tell deviations of 1.5 times apart.
+        # The longest averages are too few to separate deviations that are 1.5 times apart.
         assert {one.outcome for one in found[:3]} == {word}
     assert {one.outcome for one in judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known))} == {"shape only"}
 

@@ -58,6 +58,26 @@ def test_a_clock_that_suffers_from_congestion_is_not_called_unaffected() -> None
     assert of(judge(runs(congestion={"ffclockd-learned": 9e-6}), {}), text).outcome == "not here"
 
 
+def test_clocks_on_the_same_messages_of_ptp_are_compared_for_figures_2_to_7() -> None:
+    def outcomes(**sizes: dict[str, float]) -> list[tuple[int, str]]:
+        return [(claim.figure, claim.outcome) for claim in judge(runs(**sizes), {}) if claim.what.startswith("by PTP")]
+
+    figures = sorted(figure for figure, _ in outcomes())
+    assert figures == [2, 3, 4, 5, 6, 7, 7]
+    assert all(outcome == "shape only" for _, outcome in outcomes())
+    for figure, setting in ((2, "quiet"), (3, "noise"), (5, "congestion"), (6, "congestion_host")):
+        judged = outcomes(**{setting: {"ffclockd-ptp": 3e-6}})
+        assert [one for one, outcome in judged if outcome == "not here"] == [figure]
+    judged = outcomes(quiet={"ffclockd-ptp": 100e-6, "ptp4l-default": 200e-6})
+    assert judged.count((4, "shape only")) == 1
+    late = runs()
+    t_s, error_s = late[4].series["ffclockd-ptp"]
+    drifting = {**late[4].series, "ffclockd-ptp": (t_s, error_s + np.where(t_s > 60.0, 100e-6, 0.0))}
+    late[4] = Live(late[4].setting, SECONDS, SECONDS / 4, drifting, summary())
+    ours = [claim for claim in judge(late, {}) if claim.what.startswith("by PTP") and claim.figure == 7]
+    assert [claim.outcome for claim in ours] == ["not here", "not here"]
+
+
 def test_a_daemon_that_did_not_run_has_no_verdict() -> None:
     left_out = runs()
     quiet = left_out[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from pictures import faults
 
-from ffclock import report
+from ffclock import probe_figures, probe_repeat, report
 from ffclock.probe_figures import _box_of, _box_of_level
 from ffclock.probe_recording import FORMAT, KEY, ProbeError, Record, assemble, is_probe_record, read_record, stamps_of
 from ffclock.probe_report import main, page_text, pictures
@@ -213,3 +215,49 @@ def test_other_files_are_no_records(tmp_path: Path) -> None:
         file.write_text(text, encoding="utf-8")
         assert not is_probe_record(file), text
     assert not is_probe_record(tmp_path)
+
+
+def answer_of(location: str | None, reach: float, interval: list[float], asymmetry: float) -> dict[str, Any]:
+    candidates = [
+        {
+            "location": "socket",
+            "reach_ns": reach,
+            "worst_interval_ns": interval,
+            "under_loads": [],
+            "asymmetry": {"asymmetry_ns": asymmetry},
+        },
+        {"location": "tap", "reach_ns": 9e3, "worst_interval_ns": [8e3, 10e3], "under_loads": [], "asymmetry": None},
+    ]
+    return {"about": {}, "advice": {"location": location, "candidates": candidates}}
+
+
+def test_runs_that_advise_alike_and_runs_that_do_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(answers: list[dict[str, Any]]) -> tuple[int, list[str]]:
+        paths = [tmp_path / f"{number}.json" for number in range(len(answers))]
+        for path, answer in zip(paths, answers, strict=True):
+            path.write_text(json.dumps(answer), encoding="utf-8")
+        code = probe_repeat.main([str(path) for path in paths])
+        return code, [line[:3] for line in capsys.readouterr().out.splitlines()[-3:]]
+
+    good = [answer_of("socket", 2e3 + n, [1.8e3, 2.2e3], -500.0 + 300 * n) for n in range(3)]
+    assert said(good) == (0, ["yes", "yes", "yes"])
+    assert said([*good, answer_of("tap", 2e3, [1.8e3, 2.2e3], 0.0)]) == (1, ["NO ", "yes", "yes"])
+    assert said([*good, answer_of(None, 2e3, [1.8e3, 2.2e3], 0.0)])[1] == ["NO ", "yes", "yes"]
+    assert said([answer_of(None, 2e3, [1.8e3, 2.2e3], 0.0)] * 2)[1] == ["NO ", "yes", "yes"], "a tie each time advises nothing"
+    assert said([*good, answer_of("socket", 5e3, [4e3, 6e3], 0.0)])[1] == ["yes", "NO ", "yes"]
+    assert said([*good, answer_of("socket", 2e3, [1.8e3, 2.2e3], -36e3)])[1] == ["yes", "yes", "NO "]
+    (tmp_path / "0.json").write_text("{}", encoding="utf-8")
+    assert probe_repeat.main([str(tmp_path / "0.json")]) == 2
+
+
+def test_every_axis_is_named_and_no_colour_means_two_things(tmp_path: Path) -> None:
+    made = pictures(replace(record(tmp_path / "a.parquet", is_broken=True), effect=EFFECT))
+    assert [fault for picture in made.values() for fault in faults(picture)] == []
+    legend = made["figure-5-asymmetry.png"].legends[0]
+    assert [text.get_text() for text in legend.get_texts()][-1] == "bounds ±r of round trips"
+    colours = [*probe_figures.LOADS.values(), *probe_figures.COLOURS.values()]
+    assert len(set(colours)) == len(colours), "a load or a location has the colour of another"
+    # The probe's loads are those of the counters, but for the one that takes half an hour.
+    campaign = (Path(__file__).parents[2] / "lab/counters/src/campaign.rs").read_text(encoding="utf-8")
+    named = re.findall(r'= "([a-z-]+)",', campaign.split("pub enum Load", 1)[1].split("}", 1)[0])
+    assert set(named) - {"temperature-cycle"} <= set(probe_figures.LOADS), "a load has no colour of its own"

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pictures import faults
 
 from ffclock.program import Program
+from ffclock.theta_figures import drawing
 from ffclock.theta_figures.__main__ import main
-from ffclock.theta_figures.campaign import SHORT
-from ffclock.theta_figures.cells import Cell, Measured, Run, Where, grid, others
+from ffclock.theta_figures.campaign import SHORT, Extent, _live_rounds
+from ffclock.theta_figures.cells import Cell, Measured, Run, Where, grid, others, with_histograms
 from ffclock.theta_figures.page import omega_table
 from ffclock.theta_figures.verdicts import (
     correlated,
@@ -26,6 +28,7 @@ from ffclock.theta_figures.verdicts import (
     overlap,
     ramps_correlate,
     rank_correlation,
+    ratio_covers,
     real_time_helps,
     relevant_rises,
     stays_low,
@@ -176,7 +179,7 @@ def test_measures_of_histograms_and_ranks() -> None:
 
 def test_every_shape_is_judged_in_both_places() -> None:
     verdicts = judge([])
-    assert len(verdicts) == 20
+    assert len(verdicts) == 22
     assert {verdict.outcome for verdict in verdicts} == {"not measurable"}
 
 
@@ -264,3 +267,66 @@ def test_what_is_no_result_is_named(text: str, words: str, tmp_path: Path, capsy
     file.write_text(text, encoding="utf-8")
     assert main(["--results", str(file), "-o", str(tmp_path / "out")]) == 2
     assert words in capsys.readouterr().err
+
+
+def coverage_of(verdict: str) -> dict[str, Any]:
+    def bound(model: str, share: float) -> dict[str, Any]:
+        rounds = {"share": share, "low": share / 2, "high": share * 1.5}
+        return {"model": model, "bound": 1.0, "loaded": {"rounds": rounds}}
+
+    chosen = [bound("timeout", 0.4), bound("ratio", 0.02), bound("ratio-with-delay", 0.3)]
+    verdicts = [{"model": "ratio", "verdict": verdict}, {"model": "ratio-with-delay", "verdict": "ratio-holds"}]
+    return {"share": 0.999, "chosen": chosen, "verdicts": verdicts}
+
+
+def test_a_ratio_must_break_less_often_than_a_timeout_in_every_loaded_cell() -> None:
+    def judged(*verdicts: str) -> tuple[str, str]:
+        cells = [replace(measured(cell("network", 90, n=n), run()), coverage=coverage_of(each)) for n, each in enumerate(verdicts, 4)]
+        found = ratio_covers([replace(measured(cell(), run()), coverage=coverage_of("no-difference")), *cells], "live")
+        return found.outcome, found.evidence
+
+    assert judged("ratio-holds", "ratio-holds")[0] == "confirmed"
+    assert judged("ratio-holds", "no-difference")[0] == "not here"
+    outcome, words = judged("timeout-holds")
+    assert outcome == "not here"
+    assert "in 0 of 1 cells" in words
+    assert "timeout 40.0% (20.0% to 60.0%), ratio 2.0% (1.0% to 3.0%), ratio with D 30.0%" in words
+    assert judged()[0] == "not measurable"
+
+
+def test_cells_that_are_tested_for_correlation_get_more_rounds() -> None:
+    extent = Extent()
+    assert _live_rounds(extent, cell("network", 90)) == 3000
+    assert _live_rounds(extent, cell("network", 90, pattern="jumps")) == 800
+    assert _live_rounds(extent, cell(delay_us=0)) == 2400
+
+
+def everything(where: Where) -> list[Measured]:
+    """Made-up runs of all cells, with histograms where figures 7 and 8 have them."""
+    bins = {"width": 1_000_000, "bins": [0, 5, 9, 4, 1]}
+    drawn = {"delays": [bins] * 4, "longest": bins, "all": bins}
+    cells = [*grid(where, (4, 7)), *others(where, (4, 7))]
+    return [measured(each, run(3.0 + each.level / 10, histograms=drawn if with_histograms(each) else None)) for each in cells]
+
+
+def test_every_axis_is_named_and_no_colour_means_two_things() -> None:
+    every = [*everything("live"), *everything("simulated")]
+    made = [
+        drawing.delays(every, "tau+", "tau_max_s"),
+        drawing.delays(every, "tau_r-", "relevant_min_s", is_least=True),
+        drawing.omega(every),
+        drawing.correlation(every),
+        drawing.histograms(every),
+        drawing.ratios(every),
+        drawing.comparisons(every),
+    ]
+    assert [faults(picture) for picture in made if picture is not None] == [[]] * 7
+    # The walk sees what it is there for.
+    assert made[0] is not None
+    axes = made[0].axes[0]
+    axes.set_ylabel("")
+    for line in axes.lines:
+        line.set_color("black")
+    said = faults(made[0])
+    assert any("no label of y" in fault for fault in said)
+    assert any("look the same" in fault for fault in said)

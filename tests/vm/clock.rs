@@ -1,7 +1,7 @@
 //! The clock of the guest, asked for its time from outside.
 
 use super::{Found, Outcome, figure, median, tsc};
-use ffclock_client::{Clock, Status};
+use ffclock::{Clock, Status};
 use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -210,8 +210,9 @@ fn ask_server(server: &UdpSocket) -> Result<TimeReading, String> {
     Ok(TimeReading { before, nanos: (units * 1_000_000_000) >> 32, after })
 }
 
-/// Answers requests of NTP with the time that `now` shows [ns since 1970]; `answered` follows each answer.
-pub(crate) fn serve_ntp(socket: &UdpSocket, now: impl Fn() -> i128, answered: impl Fn()) -> Outcome {
+/// Answers requests of NTP with the time that `now` shows [ns since 1970]; `answered` follows each answer, with
+/// the port that it goes to.
+pub(crate) fn serve_ntp(socket: &UdpSocket, now: impl Fn() -> i128, answered: impl Fn(u16)) -> Outcome {
     let mut request = [0; 128];
     // Of NTP: seconds since 1900 and their 2^-32 parts.
     let stamp = || (((now() + 2_208_988_800_000_000_000) << 32) / 1_000_000_000) as u64;
@@ -228,7 +229,7 @@ pub(crate) fn serve_ntp(socket: &UdpSocket, now: impl Fn() -> i128, answered: im
         reply.extend(received.to_be_bytes());
         reply.extend(stamp().to_be_bytes());
         socket.send_to(&reply, from).map_err(text)?;
-        answered();
+        answered(from.port());
     }
 }
 

@@ -4,7 +4,7 @@
 use super::clock::text;
 use super::probe::{self, Guest, VALUES, Wanted};
 use super::{Outcome, tsc};
-use ffclock_client::{Clock, OpenError, Status};
+use ffclock::{Clock, OpenError, Status};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;

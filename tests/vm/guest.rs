@@ -3,7 +3,7 @@
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
 //!     guest found CLOCKSOURCE BITS HERTZ SECONDS
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | suspend | latency | steer | serve PORT | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | followed SECONDS NOISE-NS MOST | pair SECONDS NOISE-NS MOST | suspend | latency | steer | serve | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY | restored
 //!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
@@ -26,6 +26,8 @@ mod epochs;
 mod found;
 #[path = "hardware.rs"]
 mod hardware;
+#[path = "machine.rs"]
+mod machine;
 #[path = "network.rs"]
 mod network;
 #[path = "probe.rs"]
@@ -55,13 +57,20 @@ fn main() -> ExitCode {
         ["stamps"] => network::stamps(),
         ["stamped", control, least] => network::stamped(control, number(least)),
         ["said", control, wanted] => network::said(control, wanted),
-        ["hardware", seconds, noise, most] => hardware::error(number(seconds), number(noise), number(most)),
+        ["hardware", seconds, noise, most] => {
+            hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::SystemClock)
+        }
+        ["followed", seconds, noise, most] => {
+            hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::ClockOfMaster)
+        }
+        ["pair", seconds, noise, most] => hardware::pair(number(seconds), [number(noise), number(most)]),
         ["suspend"] => suspend(),
         ["latency"] => latency(),
         ["steer"] => steer::steer(),
-        ["serve", port] => steer::serve(port),
+        ["serve"] => steer::serve(),
         ["clock", port] => clock::answer_time(port),
         ["ask", server, guest, seconds] => clock::ask(server, guest, number(seconds)),
+        ["restored"] => machine::follow_restores(),
         ["clocks", memory] => clocks::answer(memory),
         ["restores", guest, port, count, each] => {
             return end_quietly(restores::follow(guest, port, [number(count) as usize, number(each) as usize]));

@@ -88,7 +88,7 @@ pub(crate) fn said(control: &str, wanted: &str) -> Outcome {
     Found(status.contains(wanted)).or_fail(|| status)
 }
 
-fn status(control: &str) -> Result<String, String> {
+pub(crate) fn status(control: &str) -> Result<String, String> {
     let mut daemon = UnixStream::connect(control).map_err(text)?;
     daemon.write_all(b"{\"command\":\"status\"}\n").map_err(text)?;
     let mut status = String::new();

@@ -3,14 +3,16 @@
 
 use super::clock::serve_ntp;
 use super::{Found, Outcome, figure, median};
-use ffclock_client::{Bound, Clock, Stamp, Status};
+use ffclock::{Bound, Clock, ReadError, Stamp, Status};
 use ffclock_counter::{ClockReading, CounterId, HostClock, raw_clock, read_narrowest};
 use ffclock_sys::{KernelClockState, KernelFlags, kernel_clock_state};
 use ffclock_units::{Counter, Span};
 use std::fs;
 use std::net::UdpSocket;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,14 @@ const APART_MAX: f64 = 5_000.0;
 /// Errors of the page that differ by no more than this are the same [ns].
 const UNCHANGED: f64 = 500.0;
 
+/// How long the machine was away in the end, with its clocks at a standstill [s].
+static AWAY: AtomicI64 = AtomicI64::new(0);
+/// The server's port, and the one at which it learns of that.
+const SERVER: u16 = 7124;
+const VM_CLOCK: &str = "/tmp/vmclock";
+/// Where a VMClock has its disruption marker.
+const MARKER: u64 = 16;
+
 const CONFIGURATION: &str = "/etc/ffclock-steer.toml";
 const STATE_LOG: &str = "/tmp/steer.log";
 
@@ -33,13 +43,22 @@ fn text(error: impl ToString) -> String {
 /// The true time at a reading of the raw clock [ns since 1970].
 fn truth(raw: Counter) -> i128 {
     let raw = i128::from(raw.raw());
-    ORIGIN + raw + raw * GAIN / 1_000_000
+    let away = i128::from(AWAY.load(Ordering::Relaxed)) * 1_000_000_000;
+    ORIGIN + away + raw + raw * GAIN / 1_000_000
 }
 
 /// Answers requests of NTP with the true time, until it is killed.
-pub(crate) fn serve(port: &str) -> Outcome {
-    let socket = UdpSocket::bind(("127.0.0.1", port.parse().map_err(text)?)).map_err(text)?;
-    serve_ntp(&socket, || truth(raw_clock()), || ())
+pub(crate) fn serve() -> Outcome {
+    let socket = UdpSocket::bind(("127.0.0.1", SERVER)).map_err(text)?;
+    let control = UdpSocket::bind(("127.0.0.1", SERVER + 1)).map_err(text)?;
+    thread::spawn(move || {
+        let mut seconds = [0; 8];
+        while let Ok((_, from)) = control.recv_from(&mut seconds) {
+            AWAY.store(i64::from_le_bytes(seconds), Ordering::Relaxed);
+            _ = control.send_to(&seconds, from);
+        }
+    });
+    serve_ntp(&socket, || truth(raw_clock()), |_| ())
 }
 
 /// The kernel's clock minus the truth [ns].
@@ -156,7 +175,8 @@ pub(crate) fn steer() -> Outcome {
     a_second_program_is_left_alone(&mut running)?;
     it_slews_where_no_step_is_permitted(&clock, &mut before)?;
     it_ends_without_a_slew()?;
-    a_step_is_left_alone(&clock, &mut before)
+    a_step_is_left_alone(&clock, &mut before)?;
+    a_restored_guest_is_stepped(&clock)
 }
 
 /// Some ms off, and with no step permitted: the page stays as it is through the slew, too.
@@ -291,4 +311,44 @@ fn a_step_is_left_alone(clock: &Clock, before: &mut Watched) -> Outcome {
     let off = kernel_error();
     Found(off > 1.5e9).or_fail(|| format!("of a step by 2 to 3 s {off:.0} ns are left"))?;
     same_page(("after_a_step", before, &mut stepped))
+}
+
+/// What a restore an hour later shows to a guest: its clocks and its counter go on, the VMClock has another mark, and
+/// the servers are an hour ahead.
+fn a_restored_guest_is_stepped(clock: &Clock) -> Outcome {
+    const AN_HOUR: i64 = 3600;
+    fs::write(CONFIGURATION, "step_at_start = \"1 s\"\n").map_err(text)?;
+    let running = Running::start()?;
+    settle()?;
+    let before = clock.stamp();
+    Found(clock.watches_machine() && clock.at(before).is_ok()).or_fail(|| "the machine is not watched".to_owned())?;
+    let host = fs::File::options().write(true).open(VM_CLOCK).map_err(text)?;
+    be_away(AN_HOUR)?;
+    host.write_all_at(&[2], MARKER).map_err(text)?;
+    let refused = clock.now();
+    Found(refused.is_err()).or_fail(|| format!("a time from before the restore: {refused:?}"))?;
+    figure("steer.settled_after_a_restore_s", settle()?);
+    let log = fs::read_to_string(STATE_LOG).map_err(text)?;
+    let steps = log.split("stepped by ").skip(1).filter_map(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+    let by_an_hour = steps.filter(|step| (step - AN_HOUR as f64).abs() < 1.0).count();
+    Found(log.matches("restored, migrated or copied").count() == 1 && by_an_hour == 1)
+        .or_fail(|| format!("no step, or more than one: {log}"))?;
+    let old = clock.at(before);
+    Found(old == Err(ReadError::OtherEpoch)).or_fail(|| format!("a stamp from before the restore has {old:?}"))?;
+    let seen = watch(clock, 10)?;
+    drop(running);
+    let apart = largest(&seen.apart);
+    figure("steer.apart_largest_after_a_restore_ns", apart);
+    Found(seen.outside == 0 && seen.unclaimed == 0 && apart <= APART_MAX)
+        .or_fail(|| format!("{} outside, {} unclaimed, {apart:.0} ns from the page", seen.outside, seen.unclaimed))
+}
+
+/// The server and the truth are ahead from now on.
+fn be_away(seconds: i64) -> Outcome {
+    let socket = UdpSocket::bind("127.0.0.1:0").map_err(text)?;
+    socket.set_read_timeout(Some(Duration::from_secs(10))).map_err(text)?;
+    socket.send_to(&seconds.to_le_bytes(), ("127.0.0.1", SERVER + 1)).map_err(text)?;
+    socket.recv(&mut [0; 8]).map_err(text)?;
+    AWAY.store(seconds, Ordering::Relaxed);
+    Ok(())
 }

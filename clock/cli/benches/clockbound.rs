@@ -10,7 +10,7 @@ mod turns;
 
 use clock_bound::{Client, ClockStatus};
 use clock_bound_client::{ClockBoundClient, ClockStatus as ClockStatus2};
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_counter::{CounterId, nominal, read_ordered};
 use ffclock_page::{BootId, Publication, Writer};
 use ffclock_sys::{SharedPage, mono_now};
@@ -73,8 +73,8 @@ fn compare(page: &Path, directories: [&PathBuf; 2]) {
     let its_own = "on a segment as its daemon writes it";
     report("ClockBound 3.0, our segment", v3, (its_own, v3_theirs), Some(GOAL));
     report("ClockBound 2.0, our segment", v2, (its_own, v2_theirs), Some(GOAL));
-    report("ffclock_client now, the same line", now, ("ClockBound 3.0, our segment", v3), None);
-    report("fenced counter read", fenced, ("ffclock_client now, the same line", now), None);
+    report("ffclock now, the same line", now, ("ClockBound 3.0, our segment", v3), None);
+    report("fenced counter read", fenced, ("ffclock now, the same line", now), None);
 }
 
 fn report(name: &str, value: f64, (against, base): (&str, f64), goal: Option<f64>) {

@@ -66,7 +66,7 @@ pub(crate) fn socket(global: &Global) -> Result<PathBuf, Failure> {
         (Some(named), _) => Ok(named.clone()),
         (None, Some(page)) => Ok(beside(page)),
         (None, None) => {
-            let page = ffclock_client::default_page();
+            let page = ffclock::default_page();
             let others =
                 if variable("FFCLOCK_PAGE").is_some() { Vec::new() } else { usual(variable("XDG_RUNTIME_DIR")) };
             find(&page, others)

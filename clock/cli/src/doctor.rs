@@ -119,7 +119,7 @@ fn list(global: &Global) -> Result<(), Failure> {
 fn examine(global: &Global, args: &Args) -> (Examined, Vec<Diagnosis>) {
     let files = HostFiles::below(&args.root);
     let is_here = args.root == Path::new("/");
-    let usual = || if is_here { ffclock_client::default_page() } else { files.place(places::PAGE) };
+    let usual = || if is_here { ffclock::default_page() } else { files.place(places::PAGE) };
     let page = global.page.clone().unwrap_or_else(usual);
     let socket = match (&global.control, is_here) {
         (Some(named), _) => Ok(named.clone()),

@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use crate::stamp::StampText;
 use crate::{Global, output, page};
-use ffclock_client::{Clock, Interval};
+use ffclock::{Clock, Interval};
 use ffclock_units::Status;
 use serde::Serialize;
 use std::ffi::OsString;

@@ -11,7 +11,7 @@ mod vm_clock;
 use crate::failure::Failure;
 use crate::{Global, page, std_duration, waiting_time};
 use clap::ArgGroup;
-use ffclock_client::{Clock, Stamp};
+use ffclock::{Clock, Stamp};
 use ffclock_sys::mono_now;
 use ffclock_units::{Bound, Moment, Mono, Rate, Reading, Span, Status, Ticks, Utc};
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use crate::Global;
 use crate::failure::Failure;
 use crate::text;
-use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp, VotedTime};
+use ffclock::{Clock, Interval, PageError, ReadError, Stamp, VotedTime};
 use ffclock_units::{Bound, Moment, Reading, StandardUncertainty, Tai};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::{Global, output, page};
-use ffclock_client::Stamp;
+use ffclock::Stamp;
 use ffclock_units::{Counter, CounterEpoch};
 use serde::Serialize;
 use std::fmt;

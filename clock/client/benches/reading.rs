@@ -6,7 +6,7 @@
 
 mod turns;
 
-use ffclock_client::{Clock, Stamp};
+use ffclock::{Clock, Stamp};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::{HistoryWriter, Publication, Writer};
 use ffclock_sys::{SharedHistory, SharedPage, history_beside};

@@ -20,7 +20,7 @@ const FARTHEST: u64 = 1 << 62;
 /// Two of them are ordered where they were taken in the same epoch of the same page: after a suspend or a restore of
 /// the machine no order is known.
 /// ```no_run
-/// use ffclock_client::{Clock, Instant};
+/// use ffclock::{Clock, Instant};
 /// let clock = Clock::open()?;
 /// let begin = Instant::now(&clock);
 /// let elapsed = begin.elapsed()?;
@@ -150,7 +150,7 @@ impl PartialOrd for Instant<'_> {
 /// The difference of two is an [`Interval`] whose bound and uncertainty are the sums of both: right for any two hosts,
 /// and more than [`Instant::duration_since`] says of two stamps of one clock.
 /// ```no_run
-/// use ffclock_client::{CivilTime, Clock, Timestamp};
+/// use ffclock::{CivilTime, Clock, Timestamp};
 /// let clock = Clock::open()?;
 /// let event = Timestamp::now(&clock)?;
 /// println!("{:?} +- {} ns", event.utc().to_system_time(), event.bound().as_nanos_up());

@@ -6,7 +6,7 @@
 //! can wait for a moment when it disturbs nothing: an old stamp is converted by the lines around it. Short intervals
 //! come from the difference clock, which is never corrected, and long ones from two conversions.
 //! ```no_run
-//! use ffclock_client::Clock;
+//! use ffclock::Clock;
 //! let clock = Clock::open()?;
 //! let begin = clock.stamp();
 //! let end = clock.stamp();
@@ -17,7 +17,7 @@
 //! Commit wait: an event gets a time, and is shown to others only when that time has certainly passed, so that
 //! every host that saw it gives later times only ([`certainly_before`] holds between the two).
 //! ```no_run
-//! use ffclock_client::{Clock, latest};
+//! use ffclock::{Clock, latest};
 //! use std::time::Duration;
 //! let clock = Clock::open()?;
 //! let commit = latest(&clock.time_of(clock.stamp())?);

@@ -10,7 +10,7 @@ mod counting;
 
 use common::{Directory, about, publication, seconds, writer};
 use counting::{allocations, live};
-use ffclock_client::{Bound, Clock, Instant, MachineMark, Span, Stamp, Timestamp, certainly_before};
+use ffclock::{Bound, Clock, Instant, MachineMark, Span, Stamp, Timestamp, certainly_before};
 use ffclock_page::{HistoryWriter, Publication};
 use ffclock_sys::{SharedHistory, history_beside};
 use ffclock_units::{CounterEpoch, Status};

@@ -17,7 +17,7 @@ mod values;
 mod vote;
 
 pub use estimator::{EstimatorConfig, Which};
-pub use ffclock_service::{DeviceName, MessageInterval};
+pub use ffclock_service::{DeviceName, DeviceStamps, MessageInterval};
 pub use host::server_of_command_line;
 pub use lookup::{AddressFamily, LookUpConfig, PoolConfig, PoolVotes};
 pub use places::{NoPlace, Surroundings};
@@ -27,8 +27,8 @@ pub use ptp::{DelayChoice, GrandmasterChoice, Protocol, PtpConfig, TimescaleChoi
 pub(crate) use ptp::{EVENT_PORT, GENERAL_PORT, PtpPlace};
 pub use reference::{EdgeChoice, ReferenceConfig, ReferenceInput, ScaleChoice};
 pub use values::{
-    CounterChoice, DeviceStamps, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice,
-    Switchable, Unrecognised,
+    CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
+    Unrecognised,
 };
 pub use vote::{PublishedBound, Quorum, ServerVote, Tolerance, VoteConfig};
 

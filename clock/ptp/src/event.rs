@@ -131,8 +131,10 @@ rejections! {
     StepsRemoved = "steps-removed",
     /// Announced over a way that has passed us already.
     PathLoop = "path-loop",
-    /// Announced while all places of the table are taken by better masters.
+    /// Announced while no place of the table is to be had for it.
     TooManyMasters = "too-many-masters",
+    /// Announced earlier, and forgotten for a better master that was announced while the table was full.
+    Displaced = "displaced",
     /// A second message of the same number.
     Duplicate = "duplicate",
     /// A Sync whose Follow_Up did not come in time.

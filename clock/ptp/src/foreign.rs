@@ -15,12 +15,17 @@ struct ForeignMaster {
     interval: Span,
     last: Moment<Mono>,
     is_qualified: bool,
+    /// It has its place since it came first, and not since it is better than others.
+    came_first: bool,
     /// Not followed until it announces after this.
     passed_over: Option<Moment<Mono>>,
 }
 
-/// The table. A flood of senders pushes out those that were heard once, longest ago; a master that has qualified is
-/// pushed out only by a better one, and the one that is followed never.
+/// The table. Once it is full, those that were heard once give way to better ones alone, the worst first. Half of the
+/// places are for those that came first, which keep theirs for as long as they may repeat themselves: so a flood of
+/// senders that claim to be the best does not push out a master between its first two messages. A master that has
+/// qualified is pushed out only where no place is left to one that was heard once, by a better one; and the one that is
+/// followed never.
 #[derive(Debug)]
 pub(crate) struct ForeignMasters {
     table: Vec<ForeignMaster>,
@@ -31,6 +36,8 @@ pub(crate) struct ForeignMasters {
 impl ForeignMasters {
     /// The standard asks for five at least (9.3.2.4.5).
     pub(crate) const CAPACITY: usize = 16;
+    /// Places of those that were heard once and came first.
+    const FIRST_COME: usize = Self::CAPACITY / 2;
 
     pub(crate) fn new(timeout: u32) -> Self {
         ForeignMasters { table: Vec::with_capacity(Self::CAPACITY), timeout: i64::from(timeout) }
@@ -38,46 +45,49 @@ impl ForeignMasters {
 
     /// Takes what was announced at `now`, with `interval` to the next message.
     ///
+    /// Returns whether another one lost its place for it.
+    ///
     /// # Errors
-    /// The table is full, and `followed` or a better master has every place.
+    /// The table is full, and this one is not better than those that may lose their places.
     pub(crate) fn hear(
         &mut self,
         master: Master,
         (now, interval): (Moment<Mono>, Span),
         followed: Option<PortIdentity>,
-    ) -> Result<(), PtpRejection> {
+    ) -> Result<Admitted, PtpRejection> {
         let Some(known) = self.table.iter_mut().find(|known| known.master.port == master.port) else {
-            return self.admit(
-                ForeignMaster { master, interval, last: now, is_qualified: false, passed_over: None },
-                followed,
-            );
+            let newcomer = ForeignMaster {
+                master,
+                interval,
+                last: now,
+                is_qualified: false,
+                came_first: false,
+                passed_over: None,
+            };
+            return self.admit(newcomer, followed);
         };
         let window = times(interval.max(known.interval), WINDOW_INTERVALS);
         known.is_qualified |= now - known.last <= window;
         known.passed_over = known.passed_over.filter(|until| now < *until);
         (known.master, known.interval, known.last) = (master, interval, now);
-        Ok(())
+        Ok(Admitted::Place)
     }
 
-    fn admit(&mut self, newcomer: ForeignMaster, followed: Option<PortIdentity>) -> Result<(), PtpRejection> {
+    fn admit(&mut self, newcomer: ForeignMaster, followed: Option<PortIdentity>) -> Result<Admitted, PtpRejection> {
         if self.table.len() < Self::CAPACITY {
-            self.table.push(newcomer);
-            return Ok(());
+            let first = self.table.iter().filter(|known| known.came_first && !known.is_qualified).count();
+            self.table.push(ForeignMaster { came_first: first < Self::FIRST_COME, ..newcomer });
+            return Ok(Admitted::Place);
         }
-        let stalest = self.table.iter_mut().filter(|known| !known.is_qualified).min_by_key(|known| known.last);
-        if let Some(place) = stalest {
-            *place = newcomer;
-            return Ok(());
-        }
-        let others = self.table.iter_mut().filter(|known| Some(known.master.port) != followed);
-        let worst = others.max_by(|one, other| better(&one.master, &other.master));
-        match worst.filter(|worst| better(&newcomer.master, &worst.master).is_lt()) {
-            Some(place) => {
-                *place = newcomer;
-                Ok(())
-            }
-            None => Err(PtpRejection::TooManyMasters),
-        }
+        let has_unqualified = self.table.iter().any(|known| !known.is_qualified);
+        let may_lose = |known: &&mut ForeignMaster| {
+            let is_spared = has_unqualified && (known.is_qualified || known.came_first);
+            !is_spared && Some(known.master.port) != followed
+        };
+        let worst = self.table.iter_mut().filter(may_lose).max_by(|one, other| better(&one.master, &other.master));
+        let place = worst.filter(|worst| better(&newcomer.master, &worst.master).is_lt());
+        *place.ok_or(PtpRejection::TooManyMasters)? = newcomer;
+        Ok(Admitted::PlaceOfAnother)
     }
 
     /// Forgets what was heard of this port. Whether anything was.
@@ -111,6 +121,22 @@ impl ForeignMasters {
     pub(crate) fn best(&self) -> Option<Master> {
         let eligible = self.table.iter().filter(|known| known.is_qualified && known.passed_over.is_none());
         eligible.map(|known| known.master).min_by(better)
+    }
+}
+
+/// What an announcement got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// A place of its own.
+    Place,
+    /// The place of a worse one.
+    PlaceOfAnother,
+}
+
+impl Admitted {
+    /// What is to be counted.
+    pub(crate) fn displaced(self) -> Option<PtpRejection> {
+        (self == Admitted::PlaceOfAnother).then_some(PtpRejection::Displaced)
     }
 }
 

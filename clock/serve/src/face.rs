@@ -6,7 +6,7 @@
 //! steps of the wire; what time has added since is the root dispersion.
 
 use crate::options::{ServedBound, Smear};
-use ffclock_client::Snapshot;
+use ffclock::Snapshot;
 use ffclock_units::{Bound, Counter, LeapStep, Moment, Server, Span, Status, Tai, Ticks};
 use ffclock_wire::{LeapIndicator, LogSeconds, NtpTimestamp, Packet, ReplyTemplate, Version};
 

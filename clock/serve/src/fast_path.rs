@@ -13,7 +13,7 @@ use crate::face::{FaceOptions, ReplyMoments, ServedFace, timestamp};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
 use crate::served_clock::ServedClock;
-use ffclock_client::Snapshot;
+use ffclock::Snapshot;
 use ffclock_control::serve::FastPathReport;
 use ffclock_counter::CounterId;
 use ffclock_sys::{addresses_of, device_index};

@@ -6,6 +6,7 @@
 
 mod admission;
 mod options;
+mod shortfalls;
 mod sockets;
 mod stated;
 mod worker;
@@ -37,7 +38,8 @@ impl PtpParts {
     /// One of them cannot be had; the text says why.
     pub(crate) fn open(config: &PtpConfig) -> Result<Option<Self>, String> {
         let Some(first) = config.interfaces.as_slice().first() else { return Ok(None) };
-        let opened = |place: PtpPlace| PtpSockets::open(&place).map(|sockets| (place, sockets));
+        let hardware = config.hardware();
+        let opened = |place: PtpPlace| PtpSockets::open(&place, hardware).map(|sockets| (place, sockets));
         let ports = places(config).into_iter().map(opened).collect::<Result<Vec<_>, String>>()?;
         let identity = config.identity.0.unwrap_or_else(|| identity_of(first.as_str()));
         for (place, _) in &ports {

@@ -1,6 +1,6 @@
 //! The page as a thread of the server sees it: opened again where it is missing, or where nothing renews it.
 
-use ffclock_client::{Clock, Snapshot};
+use ffclock::{Clock, Snapshot};
 use ffclock_units::{Moment, Mono, Span};
 use std::path::{Path, PathBuf};
 

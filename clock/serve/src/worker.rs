@@ -14,7 +14,7 @@ use crate::policy::{Policy, PolicyBoard};
 use crate::protection::{Opened, ProtectedRequests};
 use crate::served_clock::ServedClock;
 use crate::tally::{Counted, Tally};
-use ffclock_client::Snapshot;
+use ffclock::Snapshot;
 use ffclock_counter::CounterId;
 use ffclock_sys::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, mono_now};
 use ffclock_units::{Counter, Ticks};

@@ -5,7 +5,7 @@
 #[path = "../../xdp/tests/veth/hosts.rs"]
 mod hosts;
 
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_control::serve::{FastPathReport, ServeAnswer};
 use ffclock_counter::{CounterId, nominal, read_ordered};
 use ffclock_page::{Publication, Writer};

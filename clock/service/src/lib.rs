@@ -22,6 +22,6 @@ pub use exposition::Exposition;
 #[doc(hidden)]
 pub use ffclock_units::OptionValue;
 pub use listener::{Accept, Answering, Listener, Rights, Service};
-pub use ptp::{DeviceName, MessageInterval};
+pub use ptp::{DeviceName, DeviceStamps, MessageInterval};
 pub use toml::de::{DeTable, DeValue};
 pub use values::{FilePath, LoopbackAddress, Switchable, Unrecognised};

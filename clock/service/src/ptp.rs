@@ -1,6 +1,7 @@
-//! Options of PTP that both daemons have.
+//! Options of PTP and of network cards that both daemons have.
 
-use crate::Unrecognised;
+use crate::{Unrecognised, words};
+use ffclock_sys::DeviceSetup;
 use ffclock_units::{OptionValue, Span};
 use std::fmt;
 use std::str::FromStr;
@@ -73,6 +74,26 @@ impl fmt::Display for MessageInterval {
 
 impl OptionValue for MessageInterval {
     const KIND: &'static str = "a power of two of a second from \"7.8125 ms\" to \"64 s\", such as \"125 ms\"";
+}
+
+/// What may be done to the network devices for `stamps = "hardware"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceStamps {
+    /// They are left as they are.
+    Leave,
+    /// Their stamps are switched on.
+    SwitchOn,
+}
+
+words!(DeviceStamps { Leave: "leave", SwitchOn: "switch-on" });
+
+impl From<DeviceStamps> for DeviceSetup {
+    fn from(stamps: DeviceStamps) -> Self {
+        match stamps {
+            DeviceStamps::Leave => DeviceSetup::Leave,
+            DeviceStamps::SwitchOn => DeviceSetup::SwitchOn,
+        }
+    }
 }
 
 #[cfg(test)]

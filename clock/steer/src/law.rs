@@ -24,7 +24,8 @@ pub struct LawOptions {
     pub time_constant: Span,
     /// The most that the kernel's clock is slewed by.
     pub slew_max: Rate,
-    /// At the start, a larger offset is taken away by a step; `None`: never.
+    /// At the start, and after the machine slept or was restored, a larger offset is taken away by a step; `None`:
+    /// never.
     pub step_beyond: Option<Bound>,
 }
 
@@ -95,7 +96,7 @@ impl Law {
         Law { options, phase: Phase::Start }
     }
 
-    /// The machine slept, or the clock was taken again: as at the start.
+    /// The machine slept or was restored: as at the start.
     pub fn begin_again(&mut self) {
         self.phase = Phase::Start;
     }

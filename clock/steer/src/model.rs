@@ -75,6 +75,11 @@ impl Model {
         model.clear();
     }
 
+    /// The machine is stopped, and the clock with it, which does not notice.
+    pub fn stand_still(&self, seconds: f64) {
+        self.0.borrow_mut().error -= seconds;
+    }
+
     fn acted(&self) -> io::Result<KernelClockState> {
         let mut model = self.0.borrow_mut();
         model.calls += 1;

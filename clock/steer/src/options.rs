@@ -19,8 +19,8 @@ ffclock_units::options! {
         /// The most that the kernel's clock is slewed by. Together with its own error in rate it is never steered by
         /// more than 500 ppm, which is the kernel's limit.
         slew_max: Rate = Rate::from_ppm(200.0), Rate::from_ppm(1.0) => Rate::from_ppm(500.0);
-        /// At the start, and after a suspend of the machine, a larger offset is taken away by one step. `off`: every
-        /// offset is slewed, 1 s in 83 min with the usual `slew_max`.
+        /// At the start, and after a suspend or a restore of the machine, a larger offset is taken away by one step.
+        /// `off`: every offset is slewed, 1 s in 83 min with the usual `slew_max`.
         step_at_start: Switchable<Bound> = Switchable::Off;
         /// How a leap second comes into the kernel's clock: `kernel` has the kernel insert it or leave it out; `smear`
         /// spreads it from noon to noon of UTC; `slew` slews it once it has happened.

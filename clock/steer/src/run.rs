@@ -115,7 +115,7 @@ impl<K: Kernel> Follower<K> {
         for event in &done.events {
             match event {
                 SteerEvent::Contended(_) => tracing::error!("{}", words(event)),
-                SteerEvent::Coasting | SteerEvent::Slept => tracing::warn!("{}", words(event)),
+                SteerEvent::Coasting | SteerEvent::Interrupted(_) => tracing::warn!("{}", words(event)),
                 SteerEvent::Taken(_) | SteerEvent::Stepped(_) | SteerEvent::Synchronised => {
                     tracing::info!("{}", words(event));
                 }
@@ -185,7 +185,7 @@ fn show_all(sighting: &Sighting, done: &Done, show: &mut dyn FnMut(&str)) {
 
 fn words(event: &SteerEvent) -> String {
     match event {
-        SteerEvent::Slept => "the machine was suspended: the clock is taken again".to_owned(),
+        SteerEvent::Interrupted(what) => format!("the machine was {what}: the clock is taken again"),
         SteerEvent::Contended(what) => format!("another program steers the kernel's clock: {what}"),
         SteerEvent::Taken(frequency) => format!("the kernel's clock is taken; its frequency was {frequency}"),
         SteerEvent::Stepped(by) => format!("the kernel's clock is stepped by {:+.6} s", by.as_seconds()),

@@ -5,10 +5,10 @@ use crate::law::Look;
 use crate::leap::{Calendar, LeapMode};
 use crate::options::SteerConfig;
 use core::fmt;
-use ffclock_client::{Clock, ReadError, Snapshot};
+use ffclock::{Clock, ReadError, Snapshot};
 use ffclock_counter::{CounterId, HostClock, read_narrowest, read_suspended, try_read};
 use ffclock_sys::{Pair, PairReader, SystemPairs};
-use ffclock_units::{CounterEpoch, Span, Status};
+use ffclock_units::{CounterEpoch, MachineMark, Span, Status};
 use std::path::PathBuf;
 
 /// Why there is nothing to steer by.
@@ -44,13 +44,31 @@ impl From<ReadError> for Lost {
     }
 }
 
+/// What took the machine out of time, so that its clock may show any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interruption {
+    /// The machine was suspended.
+    Slept,
+    /// The virtual machine was restored, migrated or copied, as its VMClock shows.
+    Restored,
+}
+
+impl fmt::Display for Interruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Interruption::Slept => "suspended",
+            Interruption::Restored => "restored, migrated or copied",
+        })
+    }
+}
+
 /// What a look showed.
 #[derive(Clone, Debug)]
 pub struct Sighting {
     /// For the law.
     pub look: Result<(Look, Calendar), Lost>,
-    /// Whether the machine slept since the look before.
-    pub has_slept: bool,
+    /// What happened to the machine since the look before.
+    pub interruption: Option<Interruption>,
 }
 
 /// The eyes: the page, the kernel's clocks, and what is remembered of them.
@@ -65,8 +83,10 @@ pub struct Eyes {
     slept: Option<(Span, Span)>,
     /// The epoch of the last page that was read.
     epoch: Option<CounterEpoch>,
-    /// The epoch in which the machine slept: its page is older than the sleep, whatever it says of itself.
+    /// The epoch in which the machine slept or was restored: its page is older than that, whatever it says of itself.
     ended: Option<CounterEpoch>,
+    /// The last mark of the virtual machine that a page showed.
+    machine: Option<MachineMark>,
 }
 
 /// Brackets tried for one reading of the raw clock.
@@ -87,16 +107,29 @@ impl Eyes {
             slept: None,
             epoch: None,
             ended: None,
+            machine: None,
         }
     }
 
     /// Looks.
     pub fn look(&mut self) -> Sighting {
-        let has_slept = self.has_slept();
-        if has_slept {
-            self.ended = self.epoch;
+        let mut interruption = self.has_slept().then_some(Interruption::Slept);
+        let before = self.epoch;
+        if interruption.is_some() {
+            self.ended = before;
         }
-        let look = self.see();
+        let mut look = self.see();
+        if self.is_of_another_machine(&look) {
+            // A page with the new mark ends the epoch before it; one that still has the old mark ends with its own.
+            let ended = if look == Err(Lost::Unreadable(ReadError::Disrupted)) { self.epoch } else { before };
+            if self.ended.is_none() || self.ended != ended {
+                interruption.get_or_insert(Interruption::Restored);
+                self.ended = ended;
+            }
+            // The counter and the raw clock need not go on together, nor at the rates that they had.
+            self.raw = RawLine::default();
+            look = Err(Lost::Unsynchronised(Status::Unsynchronised));
+        }
         // A daemon that found its file gone has made another, which a page that stands still does not show.
         if let (Err(Lost::Unsynchronised(Status::Unsynchronised) | Lost::Unreadable(_)), Some(clock)) =
             (&look, &mut self.clock)
@@ -104,7 +137,15 @@ impl Eyes {
         {
             self.clock = None;
         }
-        Sighting { look, has_slept }
+        Sighting { look, interruption }
+    }
+
+    /// Whether the virtual machine, or the page, shows another mark than the pages so far.
+    fn is_of_another_machine(&mut self, look: &Result<(Look, Calendar), Lost>) -> bool {
+        let shown = self.clock.as_ref().and_then(Clock::machine_mark);
+        let is_other = shown.is_some_and(|now| self.machine.is_some_and(|then| !then.holds_at(now)));
+        self.machine = shown.or(self.machine);
+        is_other || matches!(look, Err(Lost::Unreadable(ReadError::Disrupted)))
     }
 
     fn has_slept(&mut self) -> bool {

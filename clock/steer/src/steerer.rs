@@ -4,7 +4,7 @@ use crate::contention::{Foreign, OnContention, foreign};
 use crate::law::{Action, Law, Steering};
 use crate::leap::Calendar;
 use crate::options::SteerConfig;
-use crate::sight::Sighting;
+use crate::sight::{Interruption, Sighting};
 use ffclock_sys::{
     KernelClockChange, KernelClockState, KernelFlags, KernelFrequency, change_kernel_clock, kernel_clock_state,
     step_kernel_clock, take_kernel_clock,
@@ -117,8 +117,8 @@ impl Kernel for DryKernel {
 /// Something that the operator may want to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SteerEvent {
-    /// The machine slept: all begins again.
-    Slept,
+    /// The machine slept, or was restored: all begins again.
+    Interrupted(Interruption),
     /// Another program steers as well.
     Contended(Foreign),
     /// The clock was taken, with this frequency.
@@ -163,9 +163,9 @@ impl<K: Kernel> Steerer<K> {
     /// The kernel refuses.
     pub fn act(&mut self, sighting: &Sighting) -> io::Result<Done> {
         let mut done = Done { action: Action::Keep, events: Vec::new(), has_withdrawn: false };
-        if sighting.has_slept {
+        if let Some(interruption) = sighting.interruption {
             self.begin_again()?;
-            done.events.push(SteerEvent::Slept);
+            done.events.push(SteerEvent::Interrupted(interruption));
         } else if let Some(what) = self.find_foreign()? {
             done.events.push(SteerEvent::Contended(what));
             done.has_withdrawn = self.contention == OnContention::Withdraw;
@@ -205,8 +205,9 @@ impl<K: Kernel> Steerer<K> {
         Ok(())
     }
 
-    /// The machine slept. The kernel set its clock when it woke, and is no other program; how well it did is not
-    /// known before the page is there again.
+    /// The machine slept or was restored. The kernel set its clock when it woke, and a tool of the hypervisor may set
+    /// it after a restore: neither is a program that steers, and how well they did is not known before the page is
+    /// there again.
     fn begin_again(&mut self) -> io::Result<()> {
         if self.ours.is_some() {
             let (frequency, flags) = (self.law.rest(), Some(KernelFlags::UNSYNCHRONISED));

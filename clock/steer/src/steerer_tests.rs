@@ -2,7 +2,7 @@ use super::*;
 use crate::law::Look;
 use crate::leap::LeapMode;
 use crate::model::{Model, plain_day};
-use crate::sight::Lost;
+use crate::sight::{Interruption, Lost};
 use ffclock_units::{Bound, LeapStep, Moment, Rate, StandardUncertainty, Status};
 
 const BASE_PPM: f64 = 25.0;
@@ -20,11 +20,11 @@ fn seen(model: &Model) -> Sighting {
         bound: Bound::of(Span::from_micros(40)),
         uncertainty: StandardUncertainty::of(Span::from_micros(2)),
     };
-    Sighting { look: Ok((look, plain_day())), has_slept: false }
+    Sighting { look: Ok((look, plain_day())), interruption: None }
 }
 
 fn lost() -> Sighting {
-    Sighting { look: Err(Lost::NoPage("none".to_owned())), has_slept: false }
+    Sighting { look: Err(Lost::NoPage("none".to_owned())), interruption: None }
 }
 
 /// A clock that follows the page for a minute already.
@@ -139,8 +139,11 @@ fn on_request_the_clock_is_taken_back() {
 fn a_suspend_is_no_other_program() {
     let (model, mut steerer) = following("step_at_start = \"10 ms\"\n");
     model.set_by(-0.7);
-    let done = steerer.act(&Sighting { has_slept: true, ..seen(&model) }).unwrap();
-    assert!(matches!(done.events.as_slice(), [SteerEvent::Slept, SteerEvent::Taken(_), SteerEvent::Stepped(_)]));
+    let done = steerer.act(&Sighting { interruption: Some(Interruption::Slept), ..seen(&model) }).unwrap();
+    assert!(matches!(
+        done.events.as_slice(),
+        [SteerEvent::Interrupted(Interruption::Slept), SteerEvent::Taken(_), SteerEvent::Stepped(_)]
+    ));
     assert!(model.error().abs() < 1e-5);
 }
 
@@ -151,11 +154,49 @@ fn after_a_suspend_the_clock_is_called_unsynchronised() {
     let mut moved = seen(&model);
     moved.look.as_mut().unwrap().0.offset = Span::from_secs(3);
     steerer.act(&moved).unwrap();
-    let done = steerer.act(&Sighting { has_slept: true, ..lost() }).unwrap();
-    assert_eq!(done.events, [SteerEvent::Slept]);
+    let done = steerer.act(&Sighting { interruption: Some(Interruption::Slept), ..lost() }).unwrap();
+    assert_eq!(done.events, [SteerEvent::Interrupted(Interruption::Slept)]);
     let state = model.shown();
     assert!(state.flags.has(KernelFlags::UNSYNCHRONISED));
     assert!((state.frequency.as_rate().as_ppm() + BASE_PPM).abs() < 0.01, "the slew has ended: {state:?}");
+}
+
+/// A guest that was away for an hour has its kernel's clock an hour behind, and nothing but the page knows it.
+fn restored(lines: &str) -> (Model, Steerer<Model>) {
+    let (model, mut steerer) = following(lines);
+    model.stand_still(3600.0);
+    let done = steerer.act(&Sighting { interruption: Some(Interruption::Restored), ..lost() }).unwrap();
+    assert_eq!(done.events, [SteerEvent::Interrupted(Interruption::Restored)]);
+    assert!(model.shown().flags.has(KernelFlags::UNSYNCHRONISED));
+    model.pass(1.0);
+    (model, steerer)
+}
+
+#[test]
+fn after_a_restore_the_clock_is_stepped_once_where_a_step_is_permitted() {
+    let (model, mut steerer) = restored("step_at_start = \"1 s\"\n");
+    let done = steerer.act(&seen(&model)).unwrap();
+    assert!(matches!(done.events.as_slice(), [SteerEvent::Taken(_), SteerEvent::Stepped(_)]), "{done:?}");
+    assert!(model.error().abs() < 1e-5, "{}", model.error());
+    assert_eq!(steerer.act(&seen(&model)).unwrap().events, [SteerEvent::Synchronised]);
+    // From here on nothing permits another.
+    let mut moved = seen(&model);
+    moved.look.as_mut().unwrap().0.offset = Span::from_secs(3600);
+    assert!(matches!(steerer.act(&moved).unwrap().action, Action::Steer(_)));
+}
+
+#[test]
+fn after_a_restore_no_step_is_made_that_was_not_permitted() {
+    let (model, mut steerer) = restored("");
+    let done = steerer.act(&seen(&model)).unwrap();
+    assert!(matches!(done.action, Action::Steer(steering) if !steering.is_synchronised), "{done:?}");
+    model.pass(1.0);
+    assert!(model.error() < -3599.0, "{}", model.error());
+    // What a tool of the hypervisor did in between is no second program.
+    let (model, mut steerer) = restored("");
+    model.set_by(3600.0);
+    let done = steerer.act(&seen(&model)).unwrap();
+    assert!(matches!(done.events.as_slice(), [SteerEvent::Taken(_), SteerEvent::Synchronised]), "{done:?}");
 }
 
 #[test]

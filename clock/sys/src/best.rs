@@ -12,7 +12,7 @@
 use crate::ledger::{Outstanding, SendId};
 use crate::mapper::PairMark;
 use crate::stamper::DepartureStamp;
-use crate::{CardId, StampMode};
+use crate::{CardUse, StampMode};
 use ffclock_units::{Stamp, StampLocation, StampShift};
 
 /// Why the stamp of the kernel, or of a network card, is of no use.
@@ -45,6 +45,9 @@ pub enum StampDiscarded {
     /// The stamp is earlier than a reading that was taken before it.
     #[error("the stamp is older than the packet")]
     BeforeReading,
+    /// The kernel saw the packet, which came unasked, much later than the network card says.
+    #[error("the stamp is much older than the kernel's")]
+    LongBefore,
     /// The stamp is older than all marks that are remembered.
     #[error("the stamp is too old")]
     TooOld,
@@ -161,7 +164,7 @@ impl Judge {
     }
 
     /// A network card is used from now on, or none any more.
-    pub(crate) fn use_card(&mut self, card: Option<CardId>) {
+    pub(crate) fn use_card(&mut self, card: Option<CardUse>) {
         if self.granted != StampMode::User && self.wanted == StampMode::Hardware {
             self.granted = if card.is_some() { StampMode::Hardware } else { StampMode::Kernel };
             self.missed = 0;
@@ -214,9 +217,14 @@ impl Judge {
     /// No better stamp of the latest packet sent is waited for than `kernel`, if that has come.
     pub(crate) fn give_up(&mut self, id: SendId, kernel: Option<Result<Stamp, StampDiscarded>>) -> Option<BestStamp> {
         let departure = self.latest.as_ref().filter(|latest| latest.id == id)?.departure;
+        Some(self.give_up_sent(departure.user, kernel))
+    }
+
+    /// No better stamp of a packet sent is waited for than `kernel`, if that has come.
+    pub(crate) fn give_up_sent(&mut self, user: Stamp, kernel: Option<Result<Stamp, StampDiscarded>>) -> BestStamp {
         let card = (self.granted == StampMode::Hardware).then_some(Err(StampDiscarded::CardMissing));
         let better = BetterStamps { kernel: kernel.unwrap_or(Err(StampDiscarded::Missing)), card };
-        Some(self.choose(&better, |judge, stamp| judge.shifts.of(&stamp).sent(stamp), departure.user))
+        self.choose(&better, |judge, stamp| judge.shifts.of(&stamp).sent(stamp), user)
     }
 
     /// A packet was received.

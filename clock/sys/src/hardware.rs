@@ -5,20 +5,23 @@
 //! card must have its stamps switched on, which is a setting of the device that all programs share; it is changed only
 //! where the caller says so ([`DeviceSetup`]).
 //!
-//! Cards stamp the beginning of a frame. NTP means by the time of reception the end of a packet, which is when a host
-//! without such a card sees it, and servers with hardware stamps (chronyd) answer by that: so the time that the frame
-//! takes on the wire is added to stamps of reception.
+//! Cards stamp the beginning of a frame, and so does PTP mean it (IEEE 1588-2019, 7.3.4.1). NTP means by the time of
+//! reception the end of a packet, which is when a host without such a card sees it, and servers with hardware stamps
+//! (chronyd) answer by that: so the time that the frame takes on the wire is added to stamps of reception there
+//! ([`StampedPackets`]).
 //!
 //! A card may be broken in ways of its own, or a stamp of another one's clock. So each stamp is compared with the order
 //! of events before it is used: see [`crate::best`] and `Stamper::sent_by_card`.
 
+mod filter;
 mod reader;
 
 use crate::StampDiscarded;
-use crate::ffi::hardware::{self as ffi, StampAbilities, StampSettings};
+use crate::ffi::hardware as ffi;
 use ffclock_counter::CounterId;
-use ffclock_phc::{PhcChange, PhcLine, Unplaced};
-use ffclock_units::{Counter, Moment, Period, Phc, Span, Stamp, StampLocation};
+use ffclock_phc::{PhcChange, PhcLine, PhcReading, Unplaced};
+use ffclock_units::{Counter, Moment, Period, Phc, Span, Stamp, StampLocation, Ticks};
+pub use filter::switch_on_stamps;
 pub(crate) use reader::CardReader;
 use std::fmt;
 use std::io;
@@ -36,16 +39,39 @@ pub enum DeviceSetup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CardId(u32);
 
-impl CardId {
-    #[cfg(test)]
-    pub(crate) fn numbered(number: u32) -> Self {
-        CardId(number)
-    }
-}
-
 impl fmt::Display for CardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ptp{}", self.0)
+    }
+}
+
+/// The packets of a socket that a card stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StampedPackets {
+    /// Of NTP: each packet received answers one that was sent, and its time is that of its end.
+    Ntp,
+    /// Of PTP over UDP, which come unasked; their time is that of their beginning, here and below.
+    PtpOverUdp,
+    /// Of PTP in frames of Ethernet.
+    PtpInFrames,
+}
+
+/// A card in use for some packets, which the stamper knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CardUse {
+    pub(crate) card: CardId,
+    pub(crate) packets: StampedPackets,
+}
+
+impl CardUse {
+    /// The clock of the card.
+    pub fn card(self) -> CardId {
+        self.card
+    }
+
+    #[cfg(test)]
+    pub(crate) fn numbered(number: u32, packets: StampedPackets) -> Self {
+        CardUse { card: CardId(number), packets }
     }
 }
 
@@ -61,12 +87,22 @@ pub enum HardwareUnavailable {
     /// It cannot stamp packets of NTP when they are received.
     #[error("{0} cannot stamp packets of NTP that it receives, those of PTP at most")]
     PtpAlone(String),
+    /// It cannot stamp these packets of PTP when they are received, or not beside those that another program wants
+    /// stamped.
+    #[error("{0} cannot stamp packets of PTP that it receives beside those that it stamps now")]
+    NoFilter(String),
     /// Its stamps are off, or they are of PTP alone.
     #[error(
         "the stamps of {0} are off, or of packets of PTP alone: set device_stamps = \"switch-on\" (needs CAP_NET_ADMIN), \
-         or switch them on before (ffclockd needs the filter \"all\")"
+         or switch them on before (servers of NTP need the filter \"all\")"
     )]
     Off(String),
+    /// Its stamps are off, or not of these packets of PTP.
+    #[error(
+        "the stamps of {0} are off, or not of these packets of PTP: set device_stamps = \"switch-on\" (needs \
+         CAP_NET_ADMIN), or switch them on before (the filter \"ptpv2-event\" or \"all\")"
+    )]
+    OffForPtp(String),
     /// They could not be switched on.
     #[error("the stamps of {0} cannot be switched on: {1} (needs CAP_NET_ADMIN)")]
     NotSwitched(String, io::Error),
@@ -82,6 +118,15 @@ pub struct CardChange {
     pub card: CardId,
     /// What it shows differently.
     pub change: PhcChange,
+}
+
+impl fmt::Display for CardChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.change {
+            PhcChange::Stepped(by) => write!(f, "{} was stepped by {:+.3e} s", self.card, by.as_seconds()),
+            PhcChange::Steered(by) => write!(f, "{} was steered by {:+.1} ppb", self.card, by.as_ppb()),
+        }
+    }
 }
 
 /// What a card says of one packet.
@@ -104,9 +149,6 @@ pub(crate) struct CardPassage {
 
 /// Between packets that follow each other more closely, the clock is not read again.
 const READ_AGAIN: Span = Span::from_millis(1);
-/// `HWTSTAMP_TX_ON`, and of the filters those that choose packets of NTP: `HWTSTAMP_FILTER_ALL` and `_NTP_ALL`.
-const TRANSMIT_ON: i32 = 1;
-const FILTERS: [i32; 2] = [1, 15];
 
 /// One card: its clock, and the line of that clock.
 #[derive(Debug)]
@@ -127,21 +169,19 @@ pub(crate) struct Card {
 const MOST_CHANGES: usize = 64;
 
 impl Card {
-    /// The card of a network device, its stamps being on.
-    pub(crate) fn of(
-        device: &str,
-        setup: DeviceSetup,
-        (counter, period): (CounterId, Period),
-    ) -> Result<Self, HardwareUnavailable> {
-        let id = usable_clock(device, setup)?;
+    /// The card with this clock, its stamps being on.
+    pub(crate) fn open(id: CardId, (counter, period): (CounterId, Period)) -> Result<Self, HardwareUnavailable> {
         let mut reader =
             CardReader::open(id.0, counter, period).map_err(|error| HardwareUnavailable::Clock(id, error))?;
-        reader.read().map_err(|error| HardwareUnavailable::Clock(id, error))?;
+        let first = reader.read().map_err(|error| HardwareUnavailable::Clock(id, error))?;
         let stamps_by_it = |name: &str| ffi::stamp_abilities(name).is_ok_and(|found| found.clock == Some(id.0));
         let devices = ffi::network_devices().into_iter().filter(|(_, name)| stamps_by_it(name));
         let devices = devices.map(|(number, name)| CardDevice { number, byte: time_of_byte(&name) }).collect();
         let line = PhcLine::new(period);
-        Ok(Card { id, reader, line, period, devices, read_at: None, is_gone: false, changes: Vec::new() })
+        let mut card = Card { id, reader, line, period, devices, read_at: None, is_gone: false, changes: Vec::new() };
+        // The line has to begin before the first packet that comes unasked.
+        card.add(&first);
+        Ok(card)
     }
 
     pub(crate) fn id(&self) -> CardId {
@@ -161,8 +201,12 @@ impl Card {
         }
         let readings = self.reader.read();
         self.is_gone = readings.is_err();
-        for reading in readings.unwrap_or_default() {
-            let change = self.line.add(&reading).map(|change| CardChange { card: self.id, change });
+        self.add(&readings.unwrap_or_default());
+    }
+
+    fn add(&mut self, readings: &[PhcReading]) {
+        for reading in readings {
+            let change = self.line.add(reading).map(|change| CardChange { card: self.id, change });
             self.changes.extend(change.filter(|_| self.changes.len() < MOST_CHANGES));
             self.read_at = Some(reading.counter);
         }
@@ -173,8 +217,13 @@ impl Card {
         std::mem::take(&mut self.changes)
     }
 
-    /// The stamp of a packet received as a reading of the counter, which was earlier than `now`: the end of the frame.
-    pub(crate) fn place_received(&mut self, stamp: &CardStamp, now: Counter) -> Result<Stamp, StampDiscarded> {
+    /// The stamp of a packet received as a reading of the counter, which was earlier than `now`: the end of a frame of
+    /// NTP, the beginning of one of PTP.
+    pub(crate) fn place_received(
+        &mut self,
+        (stamp, packets): (&CardStamp, StampedPackets),
+        now: Counter,
+    ) -> Result<Stamp, StampDiscarded> {
         let on_wire = match stamp.passage {
             None => Span::ZERO,
             Some(passage) => {
@@ -183,7 +232,8 @@ impl Card {
             }
         };
         let begin = self.place(stamp, now)?;
-        Ok(Stamp { counter: begin.counter + self.period.ticks_in(on_wire), ..begin })
+        let moved = if packets == StampedPackets::Ntp { self.period.ticks_in(on_wire) } else { Ticks::ZERO };
+        Ok(Stamp { counter: begin.counter + moved, ..begin })
     }
 
     /// The stamp as a reading of the counter, which was earlier than `now`: the beginning of the frame.
@@ -230,61 +280,9 @@ fn time_of_byte(device: &str) -> Span {
     megabits.map_or(Span::ZERO, |megabits| Span::from_seconds(8.0 / (megabits * 1e6)))
 }
 
-/// The clock of a device that stamps packets of NTP in both directions, after it was made to if that is permitted.
-fn usable_clock(device: &str, setup: DeviceSetup) -> Result<CardId, HardwareUnavailable> {
-    let name = || device.to_owned();
-    let abilities = ffi::stamp_abilities(device).map_err(|error| HardwareUnavailable::Silent(name(), error))?;
-    let clock = clock_of(&abilities).ok_or_else(|| HardwareUnavailable::NoClock(name()))?;
-    let present = ffi::stamp_settings(device);
-    if present.as_ref().is_ok_and(is_on) {
-        return Ok(clock);
-    }
-    let filter = widest_filter(abilities.receive_filters).ok_or_else(|| HardwareUnavailable::PtpAlone(name()))?;
-    if setup == DeviceSetup::Leave {
-        // A driver need not say what its settings are; whether stamps come will show.
-        return if present.is_ok() { Err(HardwareUnavailable::Off(name())) } else { Ok(clock) };
-    }
-    ffi::set_stamps(device, StampSettings::of(TRANSMIT_ON, filter))
-        .map_err(|error| HardwareUnavailable::NotSwitched(name(), error))?;
-    Ok(clock)
-}
-
-fn clock_of(abilities: &StampAbilities) -> Option<CardId> {
-    /// `SOF_TIMESTAMPING_TX_HARDWARE | _RX_HARDWARE | _RAW_HARDWARE`.
-    const BOTH_WAYS: u32 = 1 | 1 << 2 | 1 << 6;
-    abilities.clock.filter(|_| abilities.modes & BOTH_WAYS == BOTH_WAYS).map(CardId)
-}
-
-fn is_on(settings: &StampSettings) -> bool {
-    settings.transmit == TRANSMIT_ON && FILTERS.contains(&settings.filter)
-}
-
-fn widest_filter(filters: u32) -> Option<i32> {
-    FILTERS.into_iter().find(|filter| filters & 1 << filter != 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_clock_and_both_ways_make_a_card() {
-        let able = StampAbilities { modes: 0x7f, clock: Some(2), receive_filters: 3 };
-        assert_eq!(clock_of(&able), Some(CardId(2)));
-        assert_eq!(clock_of(&StampAbilities { clock: None, ..able }), None);
-        assert_eq!(clock_of(&StampAbilities { modes: 0x18, ..able }), None);
-    }
-
-    #[test]
-    fn a_filter_for_packets_of_ptp_is_not_enough() {
-        assert!(is_on(&StampSettings::of(1, 1)) && is_on(&StampSettings::of(1, 15)));
-        for settings in [StampSettings::of(0, 1), StampSettings::of(1, 0), StampSettings::of(1, 12)] {
-            assert!(!is_on(&settings), "{settings:?}");
-        }
-        assert_eq!(widest_filter(1 << 1 | 1 << 15), Some(1));
-        assert_eq!(widest_filter(1 << 15 | 1 << 12), Some(15));
-        assert_eq!(widest_filter(1 | 1 << 12), None);
-    }
 
     #[test]
     fn a_frame_takes_its_time_on_the_wire() {
@@ -292,16 +290,5 @@ mod tests {
         assert_eq!(gigabit.time_on_wire(90).as_nanos(), 752);
         assert_eq!(CardDevice { byte: time_of_byte("no-such-device"), ..gigabit }.time_on_wire(90), Span::ZERO);
         assert!(gigabit.time_on_wire(u32::MAX) < Span::from_millis(1));
-    }
-
-    #[test]
-    fn the_loopback_is_no_card() {
-        let counter = (CounterId::MonotonicRaw, Period::from_hertz(1e9).unwrap());
-        for setup in [DeviceSetup::Leave, DeviceSetup::SwitchOn] {
-            let error = Card::of("lo", setup, counter).unwrap_err();
-            assert!(matches!(error, HardwareUnavailable::NoClock(_)), "{error}");
-        }
-        let error = Card::of("no-such-device", DeviceSetup::Leave, counter).unwrap_err();
-        assert!(matches!(error, HardwareUnavailable::Silent(..)), "{error}");
     }
 }

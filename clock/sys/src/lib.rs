@@ -61,7 +61,7 @@ pub use credentials::is_own_or_root;
 pub use devices::{addresses_of, device_index, device_with};
 pub use driver::{DriverStamps, DriverTally};
 pub use ethernet::{DeviceAddress, FrameKind};
-pub use hardware::{CardChange, CardId, DeviceSetup, HardwareUnavailable};
+pub use hardware::{CardChange, CardId, CardUse, DeviceSetup, HardwareUnavailable, StampedPackets, switch_on_stamps};
 #[cfg(target_os = "linux")]
 pub use kernel_clock::{
     KernelClockChange, KernelClockState, KernelFlags, KernelFrequency, change_kernel_clock, kernel_clock_state,
@@ -74,7 +74,8 @@ pub use poll::{Interest, poll};
 #[cfg(target_os = "linux")]
 pub use privilege::drop_privileges;
 pub use references::{
-    HardwareClock, PulseDevice, PulseEdge, PulseSource, SeenPulse, SharedTime, SharedTimeError, private_datagram_socket,
+    ClockSource, HardwareClock, PulseDevice, PulseEdge, PulseSource, SeenPulse, SharedTime, SharedTimeError,
+    private_datagram_socket,
 };
 pub use shared_file::PageFileError;
 pub use shared_words::{

@@ -82,6 +82,15 @@ impl PulseSource for PulseDevice {
     }
 }
 
+/// A clock that is read together with the raw counter: a hardware clock, or a test.
+pub trait ClockSource: core::fmt::Debug {
+    /// A series of readings; none where the kernel's clock was set meanwhile.
+    ///
+    /// # Errors
+    /// The clock cannot be read (any more).
+    fn read(&mut self) -> io::Result<Vec<PhcReading>>;
+}
+
 /// A PTP hardware clock, read together with the raw counter; never set or steered.
 #[derive(Debug)]
 pub struct HardwareClock(CardReader);
@@ -94,12 +103,10 @@ impl HardwareClock {
     pub fn open(number: u32, counter: CounterId, period: Period) -> io::Result<Self> {
         CardReader::open(number, counter, period).map(HardwareClock)
     }
+}
 
-    /// A series of readings; none where the kernel's clock was set meanwhile.
-    ///
-    /// # Errors
-    /// The clock cannot be read (any more).
-    pub fn read(&mut self) -> io::Result<Vec<PhcReading>> {
+impl ClockSource for HardwareClock {
+    fn read(&mut self) -> io::Result<Vec<PhcReading>> {
         self.0.read()
     }
 }

@@ -17,7 +17,7 @@ use crate::hardware::CardStamp;
 use crate::kernel_stamps::{self, SendReport};
 use crate::ledger::{Ledger, SendId};
 use crate::stamper::{Arrival, DepartureStamp};
-use crate::{BestStamp, CardId, StampDiscarded, StampQuality, StampShifts, Stamper};
+use crate::{BestStamp, CardUse, StampDiscarded, StampQuality, StampShifts, Stamper};
 use ffclock_units::{Moment, Phc, Stamp, Utc};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -105,7 +105,7 @@ pub struct StampedSocket {
     is_renumbered: bool,
     judge: Judge,
     /// The network card that stamps.
-    card: Option<CardId>,
+    card: Option<CardUse>,
     /// Its last stamps, the newest first: none of them is that of another packet.
     seen: [Option<Moment<Phc>>; 4],
     /// Whether ICMP messages come through the error queue, so that the errors of calls say nothing new.
@@ -166,7 +166,7 @@ impl StampedSocket {
 
     /// Takes the stamps of this network card from now on, which the stamper knows
     /// ([`Stamper::use_hardware`]); of none with `None`. The socket must have been made for [`StampMode::Hardware`].
-    pub fn use_hardware(&mut self, card: Option<CardId>) {
+    pub fn use_hardware(&mut self, card: Option<CardUse>) {
         self.judge.use_card(card);
         self.card = card.filter(|_| self.mode() == StampMode::Hardware);
     }
@@ -216,11 +216,12 @@ impl StampedSocket {
         self.judge.give_up(id, kernel)
     }
 
-    /// The best stamp of a packet sent by a socket without a peer ([`bind`](Self::bind)), of which the kernel's is no
-    /// longer waited for.
+    /// The best stamp of a packet sent by a socket without a peer ([`bind`](Self::bind)), of which no better one is
+    /// waited for: the kernel's where that of the network card alone has not come.
     pub fn give_up_sent(&mut self, sent: &Sent) -> BestStamp {
+        let kernel = self.ledger.awaited(sent.id).and_then(|packet| packet.kernel);
         self.ledger.settle(sent.id);
-        self.judge.sent_by_user(sent.user, StampDiscarded::Missing)
+        self.judge.give_up_sent(sent.user, kernel)
     }
 
     /// Our own address.

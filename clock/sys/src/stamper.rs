@@ -13,11 +13,15 @@
 use crate::hardware::{Card, CardStamp};
 use crate::mapper::{Mapper, PairMark};
 use crate::{
-    CardChange, CardId, DeviceSetup, DriverStamps, DriverTally, HardwareUnavailable, PairReader, StampDiscarded,
-    SystemPairs,
+    CardChange, CardId, CardUse, DeviceSetup, DriverStamps, DriverTally, HardwareUnavailable, PairReader,
+    StampDiscarded, StampedPackets, SystemPairs, switch_on_stamps,
 };
 use ffclock_counter::CounterId;
 use ffclock_units::{Counter, Direction, Moment, Period, Span, Stamp, StampLocation, Ticks, Utc};
+
+/// A packet that came unasked reaches the kernel within this time: cards hold packets back for tens of microseconds,
+/// and where it takes longer its time is of little use. A stamp that is older is that of another packet.
+const LONGEST_TO_KERNEL: Span = Span::from_millis(5);
 
 /// Stamps packets by one counter.
 #[derive(Debug)]
@@ -89,19 +93,23 @@ impl Stamper {
     }
 
     /// Takes stamps of the network card behind a device, from now on, on sockets that ask for it
-    /// ([`StampedSocket::use_hardware`](crate::StampedSocket::use_hardware)).
+    /// ([`StampedSocket::use_hardware`](crate::StampedSocket::use_hardware)) and have such packets.
     ///
     /// # Errors
     /// The card gives none; the message names the remedy.
-    pub fn use_hardware(&mut self, device: &str, setup: DeviceSetup) -> Result<CardId, HardwareUnavailable> {
-        let card = Card::of(device, setup, self.counter)?;
-        let id = card.id();
+    pub fn use_hardware(
+        &mut self,
+        (device, packets): (&str, StampedPackets),
+        setup: DeviceSetup,
+    ) -> Result<CardUse, HardwareUnavailable> {
+        let id = switch_on_stamps(device, packets, setup)?;
+        let card = Card::open(id, self.counter)?;
         // One that is known keeps its line, unless it was removed and is another one now.
         self.cards.retain(|known| known.id() != id || !known.is_gone());
         if !self.cards.iter().any(|known| known.id() == id) {
             self.cards.push(card);
         }
-        Ok(id)
+        Ok(CardUse { card: id, packets })
     }
 
     /// What was done to the clocks of cards since the last call.
@@ -116,10 +124,10 @@ impl Stamper {
 
     /// A packet is handed over right after this. Its own stamp of user space is the last thing that is read: the packet
     /// leaves later, and what passes until then counts as part of its way.
-    pub(crate) fn depart_for_kernel(&mut self, card: Option<CardId>) -> DepartureStamp {
-        if card.is_some() {
+    pub(crate) fn depart_for_kernel(&mut self, card: Option<CardUse>) -> DepartureStamp {
+        if let Some(used) = card {
             let now = self.mapper.read_counter();
-            self.card(card).into_iter().for_each(|card| card.look(now));
+            self.card(used.card).into_iter().for_each(|card| card.look(now));
         }
         if let Some(driver) = &mut self.driver {
             // Room for the passage of this packet.
@@ -172,12 +180,12 @@ impl Stamper {
     /// It cannot be trusted.
     pub(crate) fn sent_by_card(
         &mut self,
-        (card, stamp): (CardId, &CardStamp),
+        (used, stamp): (CardUse, &CardStamp),
         departure: &DepartureStamp,
         kernel: Option<Stamp>,
     ) -> Result<Stamp, StampDiscarded> {
         let now = self.mapper.read_counter();
-        let card = self.card(Some(card)).ok_or(StampDiscarded::CardUnreadable)?;
+        let card = self.card(used.card).ok_or(StampDiscarded::CardUnreadable)?;
         let placed = card.place(stamp, now)?;
         if !card.is_unbroken_since(departure.user.counter) {
             return Err(StampDiscarded::CardStepped);
@@ -194,26 +202,35 @@ impl Stamper {
     }
 
     /// The stamp of the network card on a packet that was received. It was earlier than the stamp of the kernel or,
-    /// where there is none, that of user space.
+    /// where there is none, that of user space. Of packets that come unasked, nothing else is known to be before it, so
+    /// it may not be much earlier than the kernel's either.
     ///
     /// # Errors
     /// It cannot be trusted.
     pub(crate) fn received_by_card(
         &mut self,
-        (card, stamp): (CardId, &CardStamp),
+        (used, stamp): (CardUse, &CardStamp),
         later: &Stamp,
     ) -> Result<Stamp, StampDiscarded> {
         let now = self.mapper.read_counter();
-        let card = self.card(Some(card)).ok_or(StampDiscarded::CardUnreadable)?;
-        let placed = card.place_received(stamp, now)?;
+        let card = self.card(used.card).ok_or(StampDiscarded::CardUnreadable)?;
+        let placed = card.place_received((stamp, used.packets), now)?;
         if !card.is_unbroken_since(placed.counter) {
             return Err(StampDiscarded::CardStepped);
         }
-        if earliest(&placed).is_after(latest(later)) { Err(StampDiscarded::AfterReading) } else { Ok(placed) }
+        if earliest(&placed).is_after(latest(later)) {
+            return Err(StampDiscarded::AfterReading);
+        }
+        let is_unasked = used.packets != StampedPackets::Ntp && later.location == StampLocation::Kernel;
+        let within = self.counter.1.ticks_in(LONGEST_TO_KERNEL);
+        if is_unasked && earliest(later).is_after(latest(&placed) + within) {
+            return Err(StampDiscarded::LongBefore);
+        }
+        Ok(placed)
     }
 
-    fn card(&mut self, id: Option<CardId>) -> Option<&mut Card> {
-        self.cards.iter_mut().find(|card| Some(card.id()) == id)
+    fn card(&mut self, id: CardId) -> Option<&mut Card> {
+        self.cards.iter_mut().find(|card| card.id() == id)
     }
 
     /// A reading in user space; its width is what reading takes at least.

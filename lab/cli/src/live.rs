@@ -19,6 +19,8 @@ mod plan;
 mod record;
 mod relay;
 mod session;
+#[cfg(test)]
+mod uml;
 
 use crate::GlobalOptions;
 use crate::failure::Failure;

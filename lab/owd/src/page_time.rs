@@ -6,7 +6,7 @@
 use crate::OwdError;
 use crate::judge::ClockedTime;
 use crate::sent::StampedPassage;
-use ffclock_client::{Clock, Status};
+use ffclock::{Clock, Status};
 use ffclock_counter::{CounterId, USABLE, nominal, read_ordered};
 use ffclock_sys::Stamper;
 use ffclock_units::{Bound, Counter, CounterEpoch, Moment, Period, Span, Stamp, StampLocation, Ticks, Utc};
@@ -85,7 +85,7 @@ impl PageTime {
 
     /// The time of a passage. The width of its stamp is in the bound.
     pub(crate) fn time_of(&self, passage: &StampedPassage) -> ClockedTime {
-        let stamp = ffclock_client::Stamp::from_parts(passage.stamp.counter, passage.epoch);
+        let stamp = ffclock::Stamp::from_parts(passage.stamp.counter, passage.epoch);
         match self.clock.time_of(stamp) {
             Ok(time) if time.reading.status != Status::Unsynchronised => ClockedTime {
                 time: time.reading.time,
@@ -102,15 +102,15 @@ impl PageTime {
 
     /// TAI - UTC at a passage; zero where it is not known.
     pub(crate) fn tai_ahead(&self, passage: &StampedPassage) -> Span {
-        let stamp = ffclock_client::Stamp::from_parts(passage.stamp.counter, passage.epoch);
-        let ahead = |time: ffclock_client::VotedTime| time.tai.since_origin() - time.reading.time.since_origin();
+        let stamp = ffclock::Stamp::from_parts(passage.stamp.counter, passage.epoch);
+        let ahead = |time: ffclock::VotedTime| time.tai.since_origin() - time.reading.time.since_origin();
         self.clock.time_of(stamp).map_or(Span::ZERO, ahead)
     }
 
     /// From one passage to another, by the difference clock.
     pub(crate) fn interval(&self, first: &StampedPassage, second: &StampedPassage) -> Span {
         let [from, to] =
-            [first, second].map(|passage| ffclock_client::Stamp::from_parts(passage.stamp.counter, passage.epoch));
+            [first, second].map(|passage| ffclock::Stamp::from_parts(passage.stamp.counter, passage.epoch));
         let counted = || self.span(second.stamp.counter - first.stamp.counter);
         self.clock.elapsed(from, to).map_or_else(|_| counted(), |interval| interval.span)
     }

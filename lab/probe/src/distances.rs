@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 pub const EDGE: f64 = 0.1;
 /// The share of delays within the reach of a site.
 const REACH: f64 = 0.99;
+/// Where delays lie on both sides of the boundary, this share of them comes before what counts as the nearest.
+const STRADDLING: f64 = 0.01;
 /// Two-sided 95 % of a normal distribution, in standard deviations.
 const WIDTH_95: f64 = 1.96;
 
@@ -16,13 +18,16 @@ const WIDTH_95: f64 = 1.96;
 /// Most sites lie before the boundary in the order of causes. Their delays are positive, and the smallest belongs to
 /// the packet that waited least. The socket's transmit stamp is taken behind the boundary. Its delays are negative, and
 /// the smallest belongs to the packet that waited *most*. The sign of the median decides.
+///
+/// A delay of the other sign is no packet that waited less: nothing waits less than not at all. It is the error of a
+/// stamp, and the nearest of many would be the largest error. Then a low percentile counts as the nearest.
 #[derive(Clone, Debug)]
 pub struct BoundaryDistances {
     /// 1 before the boundary, -1 behind it.
     side: f64,
     count: usize,
-    /// The nearest and the fourth nearest distance [ns].
-    nearest: [f64; 2],
+    /// The nearest distance [ns].
+    nearest: SampledNs,
     /// Distances to the boundary [ns].
     sorted: Sorted,
 }
@@ -70,14 +75,21 @@ impl BoundaryDistances {
         let side = if delays.quantile(0.5)? < 0.0 { -1.0 } else { 1.0 };
         let mut distances: Vec<f64> = delays_ns.iter().map(|delay| side * delay).collect();
         distances.sort_by(f64::total_cmp);
-        let nearest = [*distances.first()?, *distances.get(RANK).or(distances.last())?];
-        Some(BoundaryDistances { side, count: distances.len(), nearest, sorted: Sorted::of(distances) })
+        let (ns, fourth) = (*distances.first()?, *distances.get(RANK).or(distances.last())?);
+        let nearest = SampledNs { ns, interval_ns: (ns, fourth) };
+        let mut found = BoundaryDistances { side, count: distances.len(), nearest, sorted: Sorted::of(distances) };
+        if ns < 0.0 {
+            found.nearest = found.at_share(STRADDLING);
+        }
+        Some(found)
     }
 
-    /// The delay of the packet that waited least, and its 98 % interval.
+    /// The delay of the packet that waited least, and its 98 % interval. Where delays have both signs, their 1st
+    /// percentile from the other side, and its 95 % interval.
     pub fn nearest(&self) -> SampledNs {
-        let [nearest, fourth] = self.nearest.map(|distance| self.side * distance);
-        SampledNs { ns: nearest, interval_ns: (nearest.min(fourth), nearest.max(fourth)) }
+        let (low, high) = self.nearest.interval_ns;
+        let (low, high) = (self.side * low, self.side * high);
+        SampledNs { ns: self.side * self.nearest.ns, interval_ns: (low.min(high), low.max(high)) }
     }
 
     /// Where the delays begin in bulk [ns]. A clock follows it; one packet alone may be nearer.
@@ -87,15 +99,21 @@ impl BoundaryDistances {
 
     /// Half of the 95 % interval of [`edge_ns`](Self::edge_ns), by the ranks between which it lies [ns].
     pub fn edge_half_width_ns(&self) -> f64 {
-        let around = self.rank_deviation(EDGE);
-        (self.distance(EDGE + around) - self.distance(EDGE - around)) / 2.0
+        self.at_share(EDGE).width_ns() / 2.0
     }
 
     /// How far 99 % of the delays reach beyond the nearest, and the 95 % interval by the ranks between which that lies.
     pub fn reach(&self) -> SampledNs {
-        let around = self.rank_deviation(REACH);
-        let beyond = |share| self.distance(share) - self.nearest[0];
-        SampledNs { ns: beyond(REACH), interval_ns: (beyond(REACH - around), beyond(REACH + around)) }
+        let SampledNs { ns, interval_ns: (low, high) } = self.at_share(REACH);
+        let nearest = self.nearest.ns;
+        SampledNs { ns: ns - nearest, interval_ns: (low - nearest, high - nearest) }
+    }
+
+    /// A distance that this share of delays does not exceed, and its 95 % interval by the ranks between which it lies.
+    fn at_share(&self, share: f64) -> SampledNs {
+        let around = self.rank_deviation(share);
+        let interval_ns = (self.distance(share - around), self.distance(share + around));
+        SampledNs { ns: self.distance(share), interval_ns }
     }
 
     /// The rank of a percentile varies as a binomial does (its normal form).
@@ -126,6 +144,24 @@ mod tests {
         let reach = late.reach();
         assert!((98.0..=99.0).contains(&reach.ns) && reach.interval_ns.1 <= 99.0, "{reach:?}");
         assert!((-1_010.0..=-1_009.0).contains(&late.edge_ns()), "{}", late.edge_ns());
+    }
+
+    /// Delays of both signs: one mapped stamp of 3000 that is wrong by most of a microsecond moves nothing.
+    #[test]
+    fn a_wrong_stamp_beyond_the_boundary_is_not_the_nearest() {
+        let steady = |side: f64| (0..3000).map(move |number| side * (80.0 + f64::from(number % 1000) - 100.0));
+        for side in [1.0, -1.0] {
+            let (clean, wrong) = (distances(steady(side)), distances(steady(side).chain([side * -760.0])));
+            let (clean_ns, wrong_ns) = (side * clean.nearest().ns, side * wrong.nearest().ns);
+            assert!((-11.0..=-9.0).contains(&clean_ns), "{clean_ns}");
+            assert!((clean_ns - wrong_ns).abs() <= 1.0, "{clean_ns} and {wrong_ns}");
+            let (low, high) = wrong.nearest().interval_ns;
+            assert!(low <= wrong.nearest().ns && wrong.nearest().ns <= high && high - low < 10.0, "{low} {high}");
+            assert!((wrong.reach().ns - clean.reach().ns).abs() <= 1.0);
+        }
+        // All on one side: the smallest decides, whatever it is.
+        let one_side = distances((0..3000).map(|number| 80.0 + f64::from(number % 1000)).chain([3.0]));
+        assert_eq!(one_side.nearest().ns, 3.0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::errors::{self, WaitTimeoutError};
 use crate::values::{PyInterval, PyReading, PyStamp};
 use core::time::Duration;
-use ffclock_client::{Bound, ReadError};
+use ffclock::{Bound, ReadError};
 use ffclock_units::{Moment, Span, Tai};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ const READING_ROUNDING: Span = Span::from_nanos(2);
 
 /// An open page. May be shared between threads.
 #[pyclass(name = "Clock", frozen, module = "ffclock")]
-pub(crate) struct PyClock(ffclock_client::Clock);
+pub(crate) struct PyClock(ffclock::Clock);
 
 #[pymethods]
 impl PyClock {
@@ -33,8 +33,8 @@ impl PyClock {
     #[pyo3(signature = (path = None))]
     fn open(path: Option<PathBuf>) -> PyResult<Self> {
         let opened = match path {
-            Some(path) => ffclock_client::Clock::open_at(&path),
-            None => ffclock_client::Clock::open(),
+            Some(path) => ffclock::Clock::open_at(&path),
+            None => ffclock::Clock::open(),
         };
         opened.map(PyClock).map_err(|error| errors::cannot_open(&error))
     }
@@ -132,7 +132,7 @@ impl PyClock {
     }
 
     /// UTC, TAI and both bounds of a stamp, by the same line.
-    fn convert(&self, stamp: ffclock_client::Stamp) -> Result<PyReading, ReadError> {
+    fn convert(&self, stamp: ffclock::Stamp) -> Result<PyReading, ReadError> {
         self.0.time_of(stamp).map(|time| PyReading::new(&time))
     }
 }

@@ -1,7 +1,7 @@
 //! Maps the errors of the client to Python exceptions. The classes are Python's own (`ffclock/errors.py`), so that they
 //! exist without the compiled part.
 
-use ffclock_client::{OpenError, PageError as PageFault, ReadError};
+use ffclock::{OpenError, PageError as PageFault, ReadError};
 use pyo3::prelude::*;
 
 mod classes {

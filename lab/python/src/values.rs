@@ -2,7 +2,7 @@
 //!
 //! Rounding to nanoseconds never breaks a claim: a bound covers the rounding of the time that it belongs to.
 
-use ffclock_client::{IntervalWay, Status, VotedTime};
+use ffclock::{IntervalWay, Status, VotedTime};
 use ffclock_units::{Bound, Counter, CounterEpoch, Span};
 use pyo3::prelude::*;
 
@@ -116,14 +116,14 @@ pub(crate) fn certainly_before(first: &PyReading, second: &PyReading) -> bool {
 /// A raw counter reading and the epoch of the counter that it belongs to.
 #[pyclass(name = "Stamp", frozen, eq, hash, module = "ffclock")]
 #[derive(PartialEq, Eq, Hash)]
-pub(crate) struct PyStamp(pub(crate) ffclock_client::Stamp);
+pub(crate) struct PyStamp(pub(crate) ffclock::Stamp);
 
 #[pymethods]
 impl PyStamp {
     /// From the parts of a stamp that was written down.
     #[new]
     fn new(raw: u64, epoch: u64) -> Self {
-        PyStamp(ffclock_client::Stamp::from_parts(Counter::from_raw(raw), CounterEpoch::from_raw(epoch)))
+        PyStamp(ffclock::Stamp::from_parts(Counter::from_raw(raw), CounterEpoch::from_raw(epoch)))
     }
 
     /// Ticks since the counter's arbitrary origin.
@@ -167,7 +167,7 @@ pub(crate) struct PyInterval {
 }
 
 impl PyInterval {
-    pub(crate) fn new(interval: &ffclock_client::Interval) -> Self {
+    pub(crate) fn new(interval: &ffclock::Interval) -> Self {
         let (ns, bound_ns) = rounded(interval.span, interval.bound);
         PyInterval {
             ns,

@@ -2,7 +2,7 @@
 
 use super::control::ClockWord;
 use super::stamping::StampingCounter;
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_counter::{CounterId, USABLE, UnknownCounter, read_ordered};
 use ffclock_units::{Span, Status};
 use std::path::Path;

@@ -19,8 +19,8 @@ mod streams;
 mod two_sided;
 
 pub use messages::{
-    MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, MessageTable, PassedOver, TimeUnit,
-    import_messages,
+    MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, MessageTable, PassedOver, SENDERS_MAX,
+    TimeUnit, import_messages,
 };
 pub use requests::{ImportOptions, ImportSummary, OverlapRule, import};
 pub use streams::{StreamMessages, StreamOptions, StreamProtocol, StreamsPassedOver, read_streams};

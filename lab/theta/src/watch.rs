@@ -2,23 +2,32 @@
 //! asked at any time.
 //!
 //! The pass is that of [`crate::analysis`], over the events that [`crate::import::import_messages`] would have put into
-//! a log; so at the end the figures are those of the analysis of that log, bit by bit. Memory does not grow: rounds
-//! that are older than what is kept are given up, and the counts say so.
+//! a log; so at the end the figures are those of the analysis of that log, bit by bit. Memory does not grow: messages
+//! wait in `send_order` for as long as one may be on its way, and rounds that some senders are far behind with are
+//! given up, as the counts say. Times count from an origin that moves on, so a list has no last day.
+
+mod send_order;
 
 use crate::analysis::{Clocks, LogPass, Options, PassTally, Ratio, RecentFigures};
 use crate::import::{MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, PassedOver, TimeUnit};
 use crate::log::EventColumns;
-use crate::record::RunDescription;
+use crate::record::{Event, ProcessId, Round, RunDescription, SwitchEvent, WayIn};
+use ffclock_units::Counter;
+use send_order::{SendOrder, TimeSlice, Waited, Waiting};
 use serde::Serialize;
 
 /// The length of the window, in seconds.
 const WINDOW_S: u32 = 60;
-/// Events that are collected before the pass takes them.
-const EVENTS_AT_ONCE: usize = 1 << 12;
-/// The memory for rounds that are not finished, in bytes.
-const ROUND_BYTES_MAX: usize = 16 << 20;
-/// What a round takes beside its cells: its part in the window, in the timeline and in the table of ids.
-const ROUND_BYTES: usize = 256;
+/// The memory for rounds that are remembered, in bytes, and what each takes: with its place in the index.
+const OPEN_BYTES_MAX: usize = 12 << 20;
+const OPEN_BYTES: usize = 28;
+/// The memory for rounds that some senders have not reached, in bytes.
+const ROUND_BYTES_MAX: usize = 8 << 20;
+/// What such a round takes beside its cells.
+const ROUND_BYTES: usize = 64;
+
+/// A longer pause is as long as this for what came before it: times in picoseconds end there.
+const PAUSE_NS_MAX: i64 = 100 * 86_400 * 1_000_000_000;
 
 /// What is known of the messages so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -54,33 +63,90 @@ pub struct MessageWatch {
 /// Rounds and their analysis.
 struct RoundFollower {
     rounds: MessageRounds,
+    order: SendOrder,
+    /// Memory for what comes of one message.
+    waiting: Vec<Waiting>,
     pass: LogPass,
+    /// Memory for the events of one slice of time.
     events: EventColumns,
 }
 
 impl RoundFollower {
     fn take(&mut self, message: &MessageLine<'_>) -> Result<(), MessageError> {
-        let events = &mut self.events;
+        if let Some(by_ns) = self.rounds.origin_moves_by(message) {
+            self.move_origin(by_ns)?;
+        }
+        let (waiting, mut sent_ns) = (&mut self.waiting, 0);
         self.rounds.take(message, &mut |event| {
-            events.push(event);
+            let nanos = |at: Counter| at.raw() as i64;
+            match *event {
+                // The perception of the same message follows.
+                Event::Broadcast { at, .. } => sent_ns = nanos(at),
+                Event::Perception { sender, round, at, .. } => {
+                    waiting.push(Waiting::message(sender.0, round.0, (sent_ns, nanos(at))));
+                }
+                Event::Switch(SwitchEvent { from, to, at, rule, .. }) => {
+                    waiting.push(Waiting::switch(from.0, to.0, nanos(at), rule));
+                }
+                Event::Transmission { .. } => {}
+            }
             Ok::<(), MessageError>(())
         })?;
-        if self.events.len() >= EVENTS_AT_ONCE { self.analyse() } else { Ok(()) }
+        // First what came before: after a pause of days no slice of time lies in between.
+        self.analyse_before(self.rounds.newest_ns())?;
+        self.waiting.drain(..).for_each(|waiting| self.order.put(waiting));
+        Ok(())
     }
 
-    fn analyse(&mut self) -> Result<(), MessageError> {
-        let taken = self.pass.take(0, &self.events);
-        self.events.clear();
-        Ok(taken?)
+    /// Analyses what nothing earlier can precede when all that was perceived before `newest_ns` has been taken.
+    fn analyse_before(&mut self, newest_ns: i64) -> Result<(), MessageError> {
+        while let Some(TimeSlice { waiting, end_ns }) = self.order.take_before(newest_ns) {
+            for waiting in &waiting {
+                self.add(waiting);
+            }
+            self.order.give_back(waiting);
+            let taken = self.pass.take_before(&self.events, end_ns.saturating_mul(1000));
+            self.events.clear();
+            taken?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, waiting: &Waiting) {
+        let counter = |at_ns: i64| Counter::from_raw(at_ns as u64);
+        let (process, at) = (ProcessId(0), counter(waiting.at_ns));
+        match waiting.what() {
+            Waited::Message { sender, round, perceived_ns } => {
+                let (sender, round, way_in) = (ProcessId(sender), Round(round), WayIn::default());
+                self.events.push(&Event::Broadcast { process: sender, round, at });
+                let at = counter(perceived_ns);
+                self.events.push(&Event::Perception { process, sender, round, at, way_in });
+            }
+            Waited::Switch { from, to, rule } => {
+                let (from, to, decided) = (Round(from), Round(to), at);
+                self.events.push(&Event::Switch(SwitchEvent { process, from, to, at, decided, rule }));
+            }
+        }
+    }
+
+    fn move_origin(&mut self, by_ns: i64) -> Result<(), MessageError> {
+        // The message at hand was perceived then or later.
+        self.analyse_before(by_ns)?;
+        self.rounds.move_origin(by_ns);
+        self.order.move_origin(by_ns);
+        self.pass.move_origin(by_ns.min(PAUSE_NS_MAX) * 1000);
+        Ok(())
     }
 }
 
 impl MessageWatch {
-    /// How many rounds are kept until they are finished, by the number of senders.
-    pub const fn rounds_open(senders: usize) -> usize {
+    /// How many rounds are remembered, to which further messages may belong.
+    pub const ROUNDS_OPEN: usize = OPEN_BYTES_MAX / OPEN_BYTES;
+
+    /// How many rounds are held while some senders have not reached them, by the number of senders.
+    const fn window_rounds(senders: usize) -> u64 {
         let cells = (senders + 1) * (senders + 3) * 8;
-        let rounds = ROUND_BYTES_MAX / (cells + ROUND_BYTES);
-        if rounds < 2 { 2 } else { rounds }
+        (ROUND_BYTES_MAX / (cells + ROUND_BYTES)) as u64
     }
 
     /// Before the first line.
@@ -88,12 +154,14 @@ impl MessageWatch {
     /// # Errors
     /// As [`MessageRounds::new`].
     pub fn new(options: MessageOptions, unit: TimeUnit) -> Result<Self, MessageError> {
-        let window_rounds = options.rounds_open as u64;
+        let window_rounds = Self::window_rounds(options.senders.len());
         let rounds = MessageRounds::new(options)?;
-        let run = rounds.run();
+        // What the pass takes is in the order of time.
+        let run = RunDescription { disorder_ps: 0, ..rounds.run() };
         let clocks = Clocks::new(&run, &[MessageRounds::clock()])?;
         let pass = LogPass::new(&run, clocks, 1, Options { window_rounds, ..Options::default() }).watched(WINDOW_S);
-        let follower = RoundFollower { rounds, pass, events: EventColumns::default() };
+        let order = SendOrder::new(rounds.longest_ns());
+        let follower = RoundFollower { rounds, order, waiting: vec![], pass, events: EventColumns::default() };
         Ok(MessageWatch { lines: MessageLines::new(unit), follower })
     }
 
@@ -107,13 +175,9 @@ impl MessageWatch {
     }
 
     /// What is known now.
-    ///
-    /// # Errors
-    /// As [`MessageWatch::take`].
-    pub fn figures(&mut self) -> Result<WatchFigures, MessageError> {
-        self.follower.analyse()?;
+    pub fn figures(&self) -> WatchFigures {
         let (pass, rounds) = (&self.follower.pass, &self.follower.rounds);
-        Ok(figures_of(pass.so_far(), pass.recent(), (rounds.rounds(), self.passed_over())))
+        figures_of(pass.so_far(), pass.recent(), (rounds.rounds(), self.passed_over()))
     }
 
     fn passed_over(&self) -> PassedOver {
@@ -127,7 +191,7 @@ impl MessageWatch {
     pub fn finish(mut self) -> Result<WatchEnd, MessageError> {
         let follower = &mut self.follower;
         self.lines.finish(&mut |message| follower.take(message))?;
-        self.follower.analyse()?;
+        self.follower.analyse_before(i64::MAX)?;
         let passed_over = self.passed_over();
         let RoundFollower { rounds, pass, .. } = self.follower;
         let mut run = rounds.run();

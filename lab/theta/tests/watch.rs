@@ -13,8 +13,13 @@ const HEADER: &str = "sender,receiver,id,sent,perceived\n";
 
 fn options(senders: u32, tolerated: u32) -> MessageOptions {
     let senders = (1..=senders).map(|sender| format!("s{sender}")).collect::<Vec<_>>();
-    let rounds_open = MessageWatch::rounds_open(senders.len());
-    MessageOptions { receiver: "r".to_owned(), senders, tolerated, longest_ns: 30_000_000_000, rounds_open }
+    MessageOptions {
+        receiver: "r".to_owned(),
+        senders,
+        tolerated,
+        longest_ns: 30_000_000_000,
+        rounds_open: MessageWatch::ROUNDS_OPEN,
+    }
 }
 
 /// Rounds of a random length, times in milliseconds so that many are equal. Some messages are missing or very slow.
@@ -41,7 +46,7 @@ fn watched(lines: &[String], options: MessageOptions, at_once: usize) -> WatchEn
         watch.take(bytes).expect("a list");
         // Asking changes nothing.
         if number % 7 == 0 {
-            watch.figures().expect("a list");
+            watch.figures();
         }
     }
     watch.finish().expect("a list")
@@ -175,4 +180,112 @@ fn no_list_is_too_bad() {
         let _ = MessageTable::from_text(text.as_slice(), TimeUnit::Nanoseconds);
     }
     assert!(whole > 100, "{whole} of 300 lists are of use");
+}
+
+/// Lines of rounds that begin `period_ns` after each other.
+fn steady(rounds: u64, period_ns: u64, took_ns: impl Fn(u64, u64) -> u64) -> Vec<(u64, u64, u64, u64)> {
+    let mut lines = vec![];
+    for round in 0..rounds {
+        for sender in 1..=3 {
+            let sent = round * period_ns + 10 * sender;
+            lines.push((sent + took_ns(round, sender), sent, sender, round));
+        }
+    }
+    lines.sort_unstable();
+    lines
+}
+
+fn text_of(lines: &[(u64, u64, u64, u64)], place_ns: impl Fn(u64) -> u64) -> String {
+    let line = |&(perceived, sent, sender, round): &(u64, u64, u64, u64)| {
+        format!("s{sender},r,{round},{},{}\n", place_ns(sent), place_ns(perceived))
+    };
+    HEADER.to_owned() + &lines.iter().map(line).collect::<String>()
+}
+
+fn watched_text(text: &str, options: MessageOptions) -> WatchEnd {
+    let mut watch = MessageWatch::new(options, TimeUnit::Nanoseconds).expect("senders");
+    text.as_bytes().chunks(1 << 16).for_each(|bytes| watch.take(bytes).expect("a list"));
+    watch.finish().expect("a list")
+}
+
+/// A million messages a second, some of which are on their way for most of the half second that they may be: 140 000
+/// rounds are under way at a time, and none is given up, neither by the watch nor by the analysis of the imported list.
+#[test]
+fn half_a_second_at_a_million_messages_a_second_is_kept_whole() {
+    let slow = |round: u64, sender: u64| if (round * 3 + sender).is_multiple_of(9973) { 440_000_000 } else { 0 };
+    let lines =
+        steady(160_000, 3000, |round, sender| 20_000 + (round * 7 + sender * 1009) % 5000 + slow(round, sender));
+    let text = text_of(&lines, |at| at);
+    let options = MessageOptions { longest_ns: 500_000_000, ..options(3, 1) };
+    let end = watched_text(&text, options.clone());
+    let table = MessageTable::from_text(text.as_bytes(), TimeUnit::Nanoseconds).expect("a list");
+    let scratch = Scratch::new("watch-million");
+    let place = scratch.path().join("log");
+    let (_, passed_over) = import_messages(&table, options, &place).expect("a list");
+    let batch = analyse(&LogReader::open(&place).expect("just written"), Options::default(), &mut ()).expect("a log");
+    assert_eq!((passed_over.damage(), end.figures.passed_over.damage()), (0, 0));
+    assert_eq!((end.figures.messages, end.figures.rounds, end.figures.late), (480_000, 160_000, 0));
+    assert_eq!(batch.counts, end.tally.counts);
+    assert!(end.tally == batch, "the figures differ");
+}
+
+/// Eighty days in pauses of twenty: the same figures as with pauses of an hour, which a log can hold.
+#[test]
+fn a_list_has_no_last_day() {
+    const DAY_NS: u64 = 86_400_000_000_000;
+    let lines = steady(1200, 3_000_000, |round, sender| 1_000_000 + (round * 7919 + sender * 104_729) % 5_000_000);
+    // A pause in the middle of what is on its way would make it too long.
+    let pauses = |at: u64| at.saturating_sub(20_000_000) / 900_000_000;
+    let in_pause = |line: &&(u64, u64, u64, u64)| pauses(line.0) == pauses(line.1);
+    let lines: Vec<_> = lines.iter().filter(in_pause).copied().collect();
+    let with_pauses = |pause_ns: u64| watched_text(&text_of(&lines, |at| at + pauses(at) * pause_ns), options(3, 1));
+    let (long, short) = (with_pauses(20 * DAY_NS), with_pauses(DAY_NS / 24));
+    assert_eq!(long.figures.passed_over.damage(), 0, "{:?}", long.figures.passed_over);
+    assert_eq!(long.figures.messages, lines.len() as u64);
+    let without_times = |end: &WatchEnd| {
+        let mut tally = end.tally.clone();
+        let peaks = [&mut tally.first.omega, &mut tally.all.omega, &mut tally.throughout];
+        peaks.into_iter().flatten().for_each(|peak| peak.at_ps = 0);
+        tally.span_ps = None;
+        let mut figures = end.figures;
+        figures.minute = None;
+        (tally, figures)
+    };
+    assert_eq!(without_times(&long), without_times(&short));
+    let minute = |end: &WatchEnd| {
+        let minute = end.figures.minute.expect("there are messages");
+        (
+            minute.messages,
+            minute.omega.map(|peak| (peak.ratio, peak.round)),
+            minute.delay_max_ps,
+            minute.relevant_min_ps,
+        )
+    };
+    assert_eq!(minute(&long), minute(&short));
+    let latest = lines.iter().filter(|line| pauses(line.1) == pauses(u64::MAX / 4).min(3)).count();
+    assert!(minute(&long).0 <= latest as u64 + 9, "a minute holds what came after the last pause");
+}
+
+/// One line far ahead is passed over; a clock that has gone there is followed, and so is one that steps by an hour.
+#[test]
+fn a_clock_that_steps_forward_is_followed() {
+    const DAY_NS: u64 = 86_400_000_000_000;
+    let lines = steady(1000, 3_000_000, |round, sender| 1_000_000 + (round * 31 + sender * 17) % 1_000_000);
+    for step_ns in [DAY_NS / 24, 30 * DAY_NS, 70 * DAY_NS, 400 * DAY_NS] {
+        let after = |at: u64| at + if at > 1_500_000_000 { step_ns } else { 0 };
+        let mut text = text_of(&lines, after);
+        let second_line = HEADER.len() + text[HEADER.len()..].find('\n').expect("lines") + 1;
+        text.insert_str(second_line, &format!("s1,r,x,{0},{0}\n", 900 * DAY_NS));
+        let end = watched_text(&text, MessageOptions { longest_ns: 1_000_000_000, ..options(3, 1) });
+        let over = end.figures.passed_over;
+        // Of a few messages on their way the clock stepped between the ends.
+        assert!(over.too_long <= 3, "{step_ns}: {over:?}");
+        let far = if step_ns > 50 * DAY_NS { 16 } else { 1 };
+        assert_eq!((over.remote, over.out_of_order, over.damage() - over.too_long), (far, 0, far), "{step_ns}");
+        assert_eq!(end.figures.messages, lines.len() as u64 - over.too_long - (far - 1), "{step_ns}");
+        let minute = end.figures.minute.expect("there are messages");
+        assert!(minute.messages > 1000 && minute.messages < 1600, "{step_ns}: {minute:?}");
+        assert!(end.figures.delay_max_ps < Some(3_000_000_000), "no delay has the step in it");
+        assert_eq!(end.figures.not_positive, 0);
+    }
 }

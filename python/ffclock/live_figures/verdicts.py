@@ -7,7 +7,7 @@ clock does better than another, or that something changes little or much, the cl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +23,10 @@ from .simulated import POLLS, RATE, TAIL, TAIL_OVER, Simulated
 Outcome = Literal["as in the paper", "shape only", "not here", "not measured"]
 
 CLASSIC, LEARNED, PTPD, NTPD = "ffclockd-classic", "ffclockd-learned", "ptpd-default", "ntpd-tuned"
+OURS_BY_PTP, PTP4L = "ffclockd-ptp", "ptp4l-default"
+
+CONVERGED_S = 60e-6
+"""An error that figure 4 calls converged [s]."""
 
 
 @dataclass(frozen=True)
@@ -126,19 +130,25 @@ def judge(runs: Sequence[Live], simulated: Simulated) -> list[Claim]:
             (17.7 / 8.1, over(sim("host-noise", "classic"), sim("ideal", "classic")), times("noise", CLASSIC)),
             (1.0, math.inf),
         ),
+        compare(
+            3,
+            "noisy host: IQR of ptpd over that of the classic clock",
+            (math.nan, over(sim("host-noise", "ptpd"), sim("host-noise", "classic")), over(iqr("noise", PTPD), iqr("noise", CLASSIC))),
+            (1.0, math.inf),
+        ),
         Claim(
             4,
             "start: polls until ptpd stays within 60 us",
             5400.0 / 16.0,
             sim(POLLS, "ptpd"),
-            settled_s(live["quiet"], PTPD, 60e-6) / POLL_S,
-            settled_s(live["quiet"], PTPD, 60e-6) > settled_s(live["quiet"], LEARNED, 60e-6),
+            settled_s(live["quiet"], PTPD, CONVERGED_S) / POLL_S,
+            settled_s(live["quiet"], PTPD, CONVERGED_S) > settled_s(live["quiet"], LEARNED, CONVERGED_S),
             shape="later than the learned clock",
         ),
         compare(
             4,
             "start: polls until the learned clock stays within 60 us (almost immediately: at most 4)",
-            (math.nan, sim(POLLS, "learned"), settled_s(live["quiet"], LEARNED, 60e-6) / POLL_S),
+            (math.nan, sim(POLLS, "learned"), settled_s(live["quiet"], LEARNED, CONVERGED_S) / POLL_S),
             (0.0, 4.0),
         ),
         compare(
@@ -192,6 +202,34 @@ def judge(runs: Sequence[Live], simulated: Simulated) -> list[Claim]:
             (math.nan, sim(TAIL_OVER, "ntpd"), over(tail(live["capture"].errors(NTPD, 0.6)), tail(live["capture"].errors(LEARNED, 0.6)))),
             (1.0, math.inf),
         ),
+        *_by_ptp(live),
+    ]
+
+
+def _by_ptp(live: Mapping[str, Live]) -> list[Claim]:
+    """Figures 2 to 7 with both clocks on the same messages of IEEE 1588.
+
+    The paper's feed-forward clock had NTP alone, so it gives no values.
+    """
+    about = {2: "quiet", 3: "noise", 5: "congestion", 6: "congestion-host"}
+
+    def ratio(setting: str) -> float:
+        return over(spread(live[setting].errors(PTP4L)), spread(live[setting].errors(OURS_BY_PTP)))
+
+    def row(figure: int, what: str, value: float, shape: tuple[bool, str], unit: str = "") -> Claim:
+        return Claim(figure, f"by PTP, {what}", math.nan, math.nan, value, shape[0], unit, shape[1])
+
+    cut, starts = live["cut"], [settled_s(live["quiet"], name, CONVERGED_S) / POLL_S for name in (OURS_BY_PTP, PTP4L)]
+    drifts = [_drift(cut, name) for name in (OURS_BY_PTP, PTP4L)]
+    back = _largest_after(cut, OURS_BY_PTP)
+    return [
+        *(
+            row(figure, f"{setting}: IQR of ptp4l over that of ffclockd", ratio(setting), (ratio(setting) >= 1.0, "at least 1"))
+            for figure, setting in about.items()
+        ),
+        row(4, "start: Syncs until ffclockd stays within 60 us", starts[0], (starts[0] <= starts[1], "no later than ptp4l")),
+        row(7, "cut off: rate of ffclockd's drift", drifts[0], (drifts[0] <= drifts[1], "at most that of ptp4l"), "us/s"),
+        row(7, "connected again: largest error of ffclockd", back, (back < CONVERGED_S, "below 60 µs"), "s"),
     ]
 
 
@@ -203,23 +241,15 @@ def _range(most: tuple[float, float]) -> str:
 
 def _cut(cut: Live, sim: Callable[[str, str], float]) -> list[Claim]:
     """Figure 7. The paper's two hours are a fraction of that here, so that rates are compared."""
-    away_s = 0.3 * cut.seconds
-
-    def rate(name: str) -> float:
-        at_end = cut.errors(name, 0.78, 0.8)
-        before = cut.errors(name, 0.45, 0.5)
-        return abs(float(np.median(at_end)) - float(np.median(before))) / away_s * 1e6 if at_end.size and before.size else math.nan
-
-    back = {name: np.abs(cut.errors(name, 0.9)) for name in (LEARNED, PTPD)}
-    recovered = float(np.max(back[LEARNED])) if back[LEARNED].size else math.nan
+    recovered = _largest_after(cut, LEARNED)
     return [
         Claim(
             7,
             "cut off: rate of ptpd's drift",
             0.3 / 7200.0 * 1e6,
             sim(RATE, "ptpd"),
-            rate(PTPD),
-            rate(PTPD) > rate(LEARNED),
+            _drift(cut, PTPD),
+            _drift(cut, PTPD) > _drift(cut, LEARNED),
             "us/s",
             "more than that of the learned clock",
         ),
@@ -228,8 +258,8 @@ def _cut(cut: Live, sim: Callable[[str, str], float]) -> list[Claim]:
             "cut off: rate of the learned clock's drift (gradual)",
             math.nan,
             sim(RATE, "learned"),
-            rate(LEARNED),
-            rate(LEARNED) < 0.1,
+            _drift(cut, LEARNED),
+            _drift(cut, LEARNED) < 0.1,
             "us/s",
             "below 0.1 us/s",
         ),
@@ -239,8 +269,22 @@ def _cut(cut: Live, sim: Callable[[str, str], float]) -> list[Claim]:
             math.nan,
             math.nan,
             recovered,
-            recovered < 60e-6,
+            recovered < CONVERGED_S,
             "s",
             "below 60 µs",
         ),
     ]
+
+
+def _drift(cut: Live, name: str) -> float:
+    """How fast the error grew while the server was away [us/s]."""
+    at_end, before = cut.errors(name, 0.78, 0.8), cut.errors(name, 0.45, 0.5)
+    if not at_end.size or not before.size:
+        return math.nan
+    return abs(float(np.median(at_end)) - float(np.median(before))) / (0.3 * cut.seconds) * 1e6
+
+
+def _largest_after(cut: Live, name: str) -> float:
+    """The largest error from soon after the server is back [s]."""
+    errors = np.abs(cut.errors(name, 0.9))
+    return float(np.max(errors)) if errors.size else math.nan

@@ -42,7 +42,7 @@ def write(output: Path, measured: Sequence[Measured], about: Mapping[str, Any]) 
         "figure-8": drawing.ratios(measured),
         "comparisons": drawing.comparisons(measured),
     }
-    drawn = {name: picture for name, picture in pictures.items() if picture is not None}
+    drawn = {name: drawing.png(picture) for name, picture in pictures.items() if picture is not None}
     for name, picture in drawn.items():
         (output / f"{name}.png").write_bytes(picture)
     for found in measured:
@@ -84,7 +84,8 @@ def _measure(options: argparse.Namespace) -> tuple[list[Measured], dict[str, Any
         "command": "tools/figures-theta" + (" --short" if options.short else " --long" if options.long else ""),
         "processors": os.cpu_count() or 1,
         "load": os.getloadavg()[0],
-        "extent": f"Live: {extent.live_runs} runs of {extent.live_rounds} rounds a cell, in network namespaces; simulated: "
+        "extent": f"Live: {extent.live_runs} runs of {extent.live_rounds_tested} rounds a cell of constant load and {extent.live_rounds} "
+        "of any other, in network namespaces; simulated: "
         f"{extent.simulated_runs} runs of {extent.simulated_rounds} rounds.",
         "live": f"No live runs: {missing}." if missing else "",
     }

@@ -151,6 +151,8 @@ class Measured:
     command: str = ""
     scenario: str = ""
     """The scenario of simulated runs."""
+    coverage: Mapping[str, Any] | None = None
+    """Bounds chosen of the calm cell, in its first run; where that is asked (:mod:`.coverage`)."""
 
     @property
     def omega(self) -> float:
@@ -192,7 +194,9 @@ class Measured:
         names = {field.name for field in fields(Run)}
         runs = tuple(Run(**{name: run[name] for name in names if name in run}) for run in written["runs"])
         failed, priorities = tuple(written["failed"]), tuple(written["priorities"])
-        return cls(Cell(**written["cell"]), runs, failed, priorities, written["command"], written.get("scenario", ""))
+        return cls(
+            Cell(**written["cell"]), runs, failed, priorities, written["command"], written.get("scenario", ""), written.get("coverage")
+        )
 
 
 def grid(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -> list[Cell]:

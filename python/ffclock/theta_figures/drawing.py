@@ -23,7 +23,9 @@ _PLACES: Final[tuple[Where, ...]] = ("live", "simulated")
 def png(made: Canvas) -> bytes:
     """The picture as a file."""
     data = io.BytesIO()
-    made.savefig(data, format="png")
+    # Ticks are made only now.
+    with styled():
+        made.savefig(data, format="png")
     return data.getvalue()
 
 
@@ -46,7 +48,7 @@ def by_load(
     value: tuple[Callable[[Measured], float], Callable[[Run], float]],
     is_time: bool,
     paper: bool = False,
-) -> bytes:
+) -> Canvas:
     """``value`` of cells and of their runs over the load: a row live and one simulated, a column for each n."""
     sizes = sorted({found.cell.n for found in measured}) or [4]
     places = [where for where in _PLACES if any(found.cell.where == where for found in measured)]
@@ -66,25 +68,25 @@ def by_load(
                         axes.plot([found.cell.level] * len(spread), spread, ".", color=_COLOURS[kind], alpha=0.45, markersize=3)
                     if paper and (kind, n) in OMEGA:
                         axes.plot(LEVELS, OMEGA[kind, n], ":", color=_COLOURS[kind], linewidth=1.1, label=f"{kind}, paper")
-                axes.set(title=f"{title}, {where}, n = {n}", xlabel="load [%]")
+                axes.set(title=f"{title}, {where}, n = {n}", xlabel="load [%]", ylabel=title if column == 0 else "")
                 (time_logarithmic if is_time else plain_logarithmic)(axes)
                 axes.legend(ncols=2)
-        return png(made)
+        return made
 
 
-def delays(measured: Sequence[Measured], title: str, value: str, is_least: bool = False) -> bytes:
+def delays(measured: Sequence[Measured], title: str, value: str, is_least: bool = False) -> Canvas:
     """Figures 3 and 4."""
     best = min if is_least else max
     of_cell = (lambda found: best(getattr(run, value) for run in found.runs), lambda run: float(getattr(run, value)))
     return by_load(measured, title, of_cell, is_time=True)
 
 
-def omega(measured: Sequence[Measured]) -> bytes:
+def omega(measured: Sequence[Measured]) -> Canvas:
     """Figure 5 as curves, the paper's dotted."""
     return by_load(measured, "Omega", (lambda found: found.omega, lambda run: run.omega), is_time=False, paper=True)
 
 
-def correlation(measured: Sequence[Measured]) -> bytes:
+def correlation(measured: Sequence[Measured]) -> Canvas:
     """Figure 6."""
     return by_load(measured, "smallest g_r", (lambda found: found.g_r, lambda run: run.g_r), is_time=False)
 
@@ -111,7 +113,7 @@ def _reach(histogram: dict[str, Any], share: float = 0.99) -> int:
     return int(np.searchsorted(counts, share * counts[-1])) + 2 if counts.size else 2
 
 
-def histograms(measured: Sequence[Measured]) -> bytes | None:
+def histograms(measured: Sequence[Measured]) -> Canvas | None:
     """Figure 7: h_1 and on, and tau+ at switches; None if none were made."""
     columns = _with_histograms(measured)
     if not columns:
@@ -130,7 +132,11 @@ def histograms(measured: Sequence[Measured]) -> bytes | None:
                 axes.set_title(f"{label}, {name}" if row == 0 else label)
                 axes.xaxis.set_major_formatter(lambda value, _: time_text(value) if value else "0")
                 axes.xaxis.set_major_locator(_few())
-        return png(made)
+                if column == 0:
+                    axes.set_ylabel("switches" if rank is None else "messages")
+                if row == len(rows) - 1:
+                    axes.set_xlabel("delay")
+        return made
 
 
 def _few() -> Any:
@@ -139,7 +145,7 @@ def _few() -> Any:
     return MaxNLocator(5)
 
 
-def ratios(measured: Sequence[Measured]) -> bytes | None:
+def ratios(measured: Sequence[Measured]) -> Canvas | None:
     """Figure 8: the ratios above 1 in bins of 0.01; None if none were made."""
     columns = _with_histograms(measured)
     if not columns:
@@ -147,17 +153,18 @@ def ratios(measured: Sequence[Measured]) -> bytes | None:
     with styled():
         made = canvas(3.6 * len(columns) + 1.0, 3.2)
         made.set_layout_engine("constrained")
-        for axes, (name, run) in zip(made.subplots(1, len(columns), squeeze=False)[0], columns, strict=True):
+        for column, (name, run) in enumerate(columns):
+            axes = made.add_subplot(1, len(columns), column + 1)
             histogram = (run.histograms or {})["all"]
             bins = np.asarray(histogram["bins"][: _reach(histogram, 0.99)], dtype=float)
             if bins.size:
                 axes.stairs(bins, 1.0 + np.arange(bins.size + 1) * 0.01, fill=True, color=BLUE)
             share = "" if run.at_most_one is None else f"; 1 at {run.at_most_one:.0%}"
-            axes.set(title=f"{name}{share}", xlabel="tau+ / tau_r-")
-        return png(made)
+            axes.set(title=f"{name}{share}", xlabel="tau+ / tau_r-", ylabel="switches" if column == 0 else "")
+        return made
 
 
-def comparisons(measured: Sequence[Measured]) -> bytes:
+def comparisons(measured: Sequence[Measured]) -> Canvas:
     """Omega of cells beside the cell that each is compared with: another D, jumps, ramps, normal scheduling."""
     pairs: list[tuple[str, Measured, Measured]] = []
     for found in measured:
@@ -177,7 +184,7 @@ def comparisons(measured: Sequence[Measured]) -> bytes:
         axes.set_yticks(range(len(pairs)), [name for name, _, _ in pairs])
         axes.invert_yaxis()
         plain_logarithmic(axes, "x")
-        axes.set(title="Omega with another D, with load jumps and ramps, and with normal scheduling", xlabel="Omega")
+        axes.set(title="Omega with another D, with load jumps and ramps, and with normal scheduling", xlabel="Omega", ylabel="cell")
         if pairs:
             axes.legend()
-        return png(made)
+        return made

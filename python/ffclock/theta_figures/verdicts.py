@@ -18,6 +18,7 @@ from ..evidence.verdict import Verdict as Evidence
 from ..evidence.verdict import is_near
 from ..scales import number_text, time_text
 from .cells import KINDS, Cell, Measured, Where, find
+from .coverage import ratio_holds, words
 from .values import LEVELS, OMEGA, OMEGA_REAL_TIME, RAMP_G_R
 
 Outcome = Literal["confirmed", "not here", "not measurable"]
@@ -275,6 +276,21 @@ def third_at_one(measured: Sequence[Measured], where: Where) -> Verdict:
     return _verdict(shape, where, holds, "; ".join(f"{name}: {share:.0%}" for name, share in shares))
 
 
+def ratio_covers(measured: Sequence[Measured], where: Where) -> Verdict:
+    """A ratio that was chosen without load is broken less often under the most load than a timeout that was (section 8).
+
+    The paper concludes it from the figures and measures it nowhere.
+    """
+    shape = "a ratio chosen without load breaks less often under load than a timeout"
+    compared = [(found.cell, found.coverage) for found in _here(measured, where) if found.coverage and found.cell.kind != "idle"]
+    if not compared:
+        return _verdict(shape, where, None, "no run under load was compared with one without")
+    lost = [cell for cell, coverage in compared if not ratio_holds(coverage)]
+    kept = compared[0][1]["share"]
+    evidence = f"in {len(compared) - len(lost)} of {len(compared)} cells; rounds that break what {kept:.1%} of the calm rounds keep: "
+    return _verdict(shape, where, not lost, evidence + "; ".join(f"{cell.name}: {words(coverage)}" for cell, coverage in compared))
+
+
 SHAPES: Final[tuple[Callable[[Sequence[Measured], Where], Verdict], ...]] = (
     correlated,
     longest_rises,
@@ -286,6 +302,7 @@ SHAPES: Final[tuple[Callable[[Sequence[Measured], Where], Verdict], ...]] = (
     fastest_apart,
     jumps_raise,
     third_at_one,
+    ratio_covers,
 )
 """The shapes that must come back, in the order of docs/theta.md."""
 
@@ -307,6 +324,7 @@ _FIGURES: Final[Mapping[Callable[[Sequence[Measured], Where], Verdict], str]] = 
     fastest_apart: "7",
     jumps_raise: "5",
     third_at_one: "8",
+    ratio_covers: "5",
 }
 """The figure that each shape is about, or that the text around it is about."""
 _WORDS: Final[Mapping[Outcome, Word]] = {"confirmed": "shape only", "not here": "differs", "not measurable": "not measured"}

@@ -9,6 +9,8 @@
  * What goes wrong with real cards is done to hp0 alone, at will: stamps that are
  * missing, of the packet before, or exchanged with those of the other direction;
  * and a clock that another program steps (clock_step) or steers (clock_steer).
+ * With ptp_only hp0 is one of those that stamp events of PTP alone. `truth` reads
+ * both clocks without their noise and steps.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -16,6 +18,7 @@
 #include <linux/module.h>
 #include <linux/net_tstamp.h>
 #include <linux/netdevice.h>
+#include <linux/ptp_classify.h>
 #include <linux/ptp_clock_kernel.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
@@ -25,6 +28,8 @@
 #define PAIR 2
 /* Of a rate: parts of 2^40. */
 #define RATE_BITS 40
+/* TAI - UTC. */
+#define TAI_AHEAD 37ULL
 
 struct card {
 	struct net_device *dev;
@@ -59,6 +64,13 @@ MODULE_PARM_DESC(delay_ns, "how long a packet is on the wire");
 static bool cross = true;
 module_param(cross, bool, 0444);
 MODULE_PARM_DESC(cross, "whether the clocks have PTP_SYS_OFFSET_PRECISE");
+
+static bool on_time;
+module_param(on_time, bool, 0444);
+MODULE_PARM_DESC(on_time, "whether the clocks begin with TAI, as if they had been set");
+static bool ptp_only;
+module_param(ptp_only, bool, 0444);
+MODULE_PARM_DESC(ptp_only, "whether hp0 stamps events of PTP alone");
 
 static unsigned int lose, stale, swap;
 module_param(lose, uint, 0644);
@@ -210,14 +222,29 @@ static u64 stamp_of(struct card *card, u64 at, bool is_sent)
 	return given;
 }
 
+/* Before the header of the frame is taken away. */
+static bool is_received_with_stamp(struct card *card, struct sk_buff *skb)
+{
+	struct ptp_header *header;
+	unsigned int class;
+
+	if (card->config.rx_filter != HWTSTAMP_FILTER_PTP_V2_EVENT)
+		return card->config.rx_filter == HWTSTAMP_FILTER_ALL;
+	skb_reset_mac_header(skb);
+	class = ptp_classify_raw(skb);
+	header = class == PTP_CLASS_NONE ? NULL : ptp_parse_header(skb, class);
+	return header && ptp_get_msgtype(header, class) < 8;
+}
+
 static void deliver(struct card *card, struct sk_buff *skb, u64 raw)
 {
 	struct card *peer = card->peer;
+	bool is_stamped = is_received_with_stamp(peer, skb);
 	u64 stamp;
 
 	skb_scrub_packet(skb, true);
 	skb->protocol = eth_type_trans(skb, peer->dev);
-	if (peer->config.rx_filter != HWTSTAMP_FILTER_NONE) {
+	if (is_stamped) {
 		stamp = stamp_of(peer, shown(peer, raw + delay_ns), false);
 		skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(stamp);
 	}
@@ -295,11 +322,15 @@ static int stop_card(struct net_device *dev)
 
 static int take_config(struct card *card, int tx_type, int *rx_filter)
 {
+	bool knows_ptp = ptp_only && card == cards[0];
+
 	if (tx_type != HWTSTAMP_TX_OFF && tx_type != HWTSTAMP_TX_ON)
 		return -ERANGE;
-	/* It stamps all packets or none. */
+	if (knows_ptp && (*rx_filter == HWTSTAMP_FILTER_ALL || *rx_filter == HWTSTAMP_FILTER_NTP_ALL))
+		return -ERANGE;
+	/* All packets, all events of PTP, or none. */
 	if (*rx_filter != HWTSTAMP_FILTER_NONE)
-		*rx_filter = HWTSTAMP_FILTER_ALL;
+		*rx_filter = knows_ptp ? HWTSTAMP_FILTER_PTP_V2_EVENT : HWTSTAMP_FILTER_ALL;
 	card->config.tx_type = tx_type;
 	card->config.rx_filter = *rx_filter;
 	return 0;
@@ -366,7 +397,9 @@ static int get_ts_info(struct net_device *dev, struct kernel_ethtool_ts_info *in
 				SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;
 	info->phc_index = ptp_clock_index(card->ptp);
 	info->tx_types = BIT(HWTSTAMP_TX_OFF) | BIT(HWTSTAMP_TX_ON);
-	info->rx_filters = BIT(HWTSTAMP_FILTER_NONE) | BIT(HWTSTAMP_FILTER_ALL);
+	info->rx_filters = BIT(HWTSTAMP_FILTER_NONE);
+	info->rx_filters |= ptp_only && card == cards[0] ? BIT(HWTSTAMP_FILTER_PTP_V2_EVENT) :
+							   BIT(HWTSTAMP_FILTER_ALL);
 	return 0;
 }
 
@@ -403,6 +436,28 @@ static int set_steer(const char *text, const struct kernel_param *unused)
 		change(cards[0], 0, div_s64(rate << RATE_BITS, 1000000000));
 	return error;
 }
+
+/* CLOCK_MONOTONIC_RAW, and what the clock of each card showed at that moment. */
+static int get_truth(char *text, const struct kernel_param *unused)
+{
+	unsigned long flags;
+	u64 raw, at[PAIR];
+	int i;
+
+	if (!cards[0] || !cards[1])
+		return -ENODEV;
+	raw = ktime_get_raw_ns();
+	for (i = 0; i < PAIR; i++) {
+		spin_lock_irqsave(&cards[i]->lock, flags);
+		at[i] = exact(cards[i], raw);
+		spin_unlock_irqrestore(&cards[i]->lock, flags);
+	}
+	return sysfs_emit(text, "%llu %llu %llu\n", raw, at[0], at[1]);
+}
+
+static const struct kernel_param_ops truth_ops = { .get = get_truth };
+module_param_cb(truth, &truth_ops, NULL, 0444);
+MODULE_PARM_DESC(truth, "CLOCK_MONOTONIC_RAW and, at that moment, both clocks without noise [ns]");
 
 static const struct kernel_param_ops step_ops = { .set = set_step };
 static const struct kernel_param_ops steer_ops = { .set = set_steer };
@@ -447,6 +502,8 @@ static struct card *make_card(int number)
 	card->own_rate = div_s64((s64)ppb[number] << RATE_BITS, 1000000000);
 	card->base_raw = ktime_get_raw_ns();
 	card->base = (1000ULL + 777 * number) * NSEC_PER_SEC;
+	if (on_time)
+		card->base = ktime_get_real_ns() + TAI_AHEAD * NSEC_PER_SEC;
 	card->info.owner = THIS_MODULE;
 	snprintf(card->info.name, sizeof(card->info.name), "hwpair%d", number);
 	card->info.max_adj = 100000000;

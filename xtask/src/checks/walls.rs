@@ -69,12 +69,13 @@ fn upward(house: &House<'_>, directory: &str, name: &str) -> Option<String> {
 
 /// Where the crate of this name lives: directories of the two wings may end alike, names of crates do not.
 fn home<'h>(house: &House<'h>, name: &str) -> Option<&'h str> {
-    let is_named = |directory: &&str| {
-        let text = house.tree.text(&format!("{directory}/Cargo.toml")).unwrap_or_default();
-        let manifest = text.parse::<Table>().ok();
-        manifest.and_then(|manifest| Some(manifest.get("package")?.get("name")?.as_str()? == name)).unwrap_or(false)
-    };
-    house.tree.packages().find(is_named)
+    house.tree.packages().find(|directory| name_in(house, directory, "package").is_some_and(|found| found == name))
+}
+
+/// The `name` in this section of a package's manifest.
+fn name_in(house: &House<'_>, directory: &str, section: &str) -> Option<String> {
+    let manifest = house.tree.text(&format!("{directory}/Cargo.toml"))?.parse::<Table>().ok()?;
+    Some(manifest.get(section)?.get("name")?.as_str()?.to_owned())
 }
 
 fn complaint(house: &House<'_>, package: &Package, (name, is_for_tests): (&str, bool)) -> Option<String> {
@@ -97,9 +98,10 @@ fn complaint(house: &House<'_>, package: &Package, (name, is_for_tests): (&str, 
     (!is_explained).then(|| format!("{name} has no paragraph in {}", house.rules.dependency_reasons))
 }
 
-/// A dependency whose name is in no file of the package.
+/// A dependency whose name, or that of its library, is in no file of the package.
 fn unused(house: &House<'_>, directory: &str, name: &str) -> Option<String> {
-    let word = name.replace('-', "_");
+    let library = home(house, name).and_then(|home| name_in(house, home, "lib"));
+    let word = library.unwrap_or_else(|| name.replace('-', "_"));
     let prefix = format!("{directory}/");
     let mut own = house.scans.iter().filter(|(path, _)| path.starts_with(&prefix));
     let is_used = own.any(|(_, scan)| scan.find(&[&word]).next().is_some());
@@ -198,6 +200,26 @@ mod tests {
         let manifest = ("clock/page/Cargo.toml", "[package]\n[dependencies]\nffclock-units = {}");
         let found = complaints(check, RULES, [TOP, manifest]);
         assert_eq!(found, ["clock/page/Cargo.toml:3: ffclock-units is not used: remove it"]);
+    }
+
+    #[test]
+    fn a_dependency_is_used_by_the_name_of_its_library() {
+        let rules = "dependency_reasons = 'docs/why.md'
+            [packages.'clock/page']
+            knows = ['units']
+            [packages.'clock/units']
+            knows = []";
+        let with = |code| {
+            let manifests = [
+                ("clock/page/Cargo.toml", "[package]\nname = 'ffclock-page'\n[dependencies]\nffclock-units = {}"),
+                ("clock/units/Cargo.toml", "[package]\nname = 'ffclock-units'\n[lib]\nname = 'measures'"),
+                ("clock/page/src/lib.rs", code),
+            ];
+            complaints(check, rules, manifests)
+        };
+        assert_eq!(with("#![deny(missing_docs)] use measures::Span;"), [""; 0]);
+        let found = with("#![deny(missing_docs)] use ffclock_units::Span;");
+        assert_eq!(found, ["clock/page/Cargo.toml:4: ffclock-units is not used: remove it"]);
     }
 
     #[test]

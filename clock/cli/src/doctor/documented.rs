@@ -64,7 +64,6 @@ const OTHERWISE: &[(Known, &[&str])] = &[
         &["the host says that the counter was disrupted"],
     ),
     (Harmless("the master's own UTC is wrong, its TAI is used"), &["the master has another TAI - UTC"]),
-    (Harmless("the kernel's stamps serve"), &["stamps of network cards are not used with PTP"]),
     (Harmless("a new source, and the uncertainty covers it"), &["learned?"]),
     (By(fault::SERVER_UNREACHABLE), &["the server does not answer", "unreachable"]),
     (By(fault::SERVER_SILENT), &["waiting"]),

@@ -1,7 +1,7 @@
 //! The page and what stands around it: can programs read it, is it alive, may others write it.
 
 use super::catalogue::{self as fault, Diagnosis};
-use ffclock_client::{Clock, OpenError, PageError, ReadError};
+use ffclock::{Clock, OpenError, PageError, ReadError};
 use ffclock_sys::{PageFileError, history_beside};
 use ffclock_units::Status;
 use std::fs::Metadata;

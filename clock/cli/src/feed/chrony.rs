@@ -3,7 +3,7 @@
 
 use super::{Feed, FeedSample};
 use crate::failure::Failure;
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_units::Bound;
 use std::io;
 use std::os::unix::net::UnixDatagram;

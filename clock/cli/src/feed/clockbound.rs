@@ -13,7 +13,7 @@
 use super::{Feed, FeedSample, halves, seconds_and_nanos};
 use crate::failure::Failure;
 use core::sync::atomic::Ordering;
-use ffclock_client::{Clock, ReadError, Snapshot};
+use ffclock::{Clock, ReadError, Snapshot};
 use ffclock_sys::{ForeignFormat, SharedWords};
 use ffclock_units::{Bound, Counter, CounterId, Moment, Period, Rate, Reading, Span, Status, Utc};
 use std::path::{Path, PathBuf};

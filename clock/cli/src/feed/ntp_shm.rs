@@ -7,7 +7,7 @@
 use super::{Feed, FeedSample, halves, seconds_and_nanos};
 use crate::failure::Failure;
 use core::sync::atomic::{AtomicU64, Ordering};
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_sys::SystemVWords;
 use ffclock_units::{Bound, Moment, Span, Utc};
 

@@ -8,7 +8,7 @@
 
 use super::{Feed, FeedSample};
 use crate::failure::Failure;
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_sys::{VmClockFile, VmClockLeap, VmClockLine};
 use ffclock_units::{Bound, CounterEpoch, CounterId, MachineMark, Span, Ticks};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use crate::Global;
 use crate::failure::Failure;
 use crate::page::{self, PublishedTime};
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_control::protocol::{SourceReport, StatusReport};
 use ffclock_units::Span;
 use serde::Serialize;

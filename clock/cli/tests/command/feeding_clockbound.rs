@@ -6,10 +6,10 @@ use clock_bound_client::{ClockBoundClient, ClockStatus as ClockStatus2};
 use ffclock_counter::{CounterId, nominal, read_ordered};
 use ffclock_page::{Publication, Writer};
 use ffclock_sys::SharedPage;
-use ffclock_units::{Bound, Counter, LeapTable, Moment, Period, Span, Status, Utc};
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use ffclock_units::{Bound, Counter, LeapTable, MachineMark, Moment, Period, Span, Status, Utc};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -157,6 +157,65 @@ fn clockbound_clients_find_the_truth_in_every_reading() {
             assert!(earliest <= after && latest >= before, "version 2: {earliest:?} to {latest:?}, {before:?}");
         }
     });
+}
+
+/// A feed that has the file at `vm_clock` as the machine's device, where it and clients look for that; none where this
+/// machine has no namespaces.
+fn feed_in_machine(place: &Place, vm_clock: &Path, arguments: &[&str]) -> Option<Feed> {
+    let feed = place.command(arguments);
+    let in_namespace = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(vm_clock);
+        command
+    };
+    let with_device = "mount -t tmpfs none /dev && touch /dev/vmclock0 && mount --bind \"$1\" /dev/vmclock0";
+    if !in_namespace(with_device).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let mut command = in_namespace(&format!("{with_device} && shift && exec \"$@\""));
+    command.arg(feed.get_program()).args(feed.get_args()).env_remove("FFCLOCK_VMCLOCK");
+    for (name, value) in feed.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    Some(Feed(command.stderr(Stdio::null()).spawn().unwrap()))
+}
+
+/// The host changes the marker: the next reading says so, before the daemon or the feed know of it.
+#[test]
+fn clients_see_that_the_virtual_machine_was_restored() {
+    let place = Place::new();
+    let world = World::beginning_now();
+    let vm_clock = place.file("vmclock");
+    let mut page = vec![0; 4096];
+    page[..16].copy_from_slice(b"VCLK\x70\0\0\0\x01\0\xff\0\x02\0\0\0");
+    page[16] = 7;
+    std::fs::write(&vm_clock, page).unwrap();
+    let host = std::fs::File::options().write(true).open(&vm_clock).unwrap();
+    let mut writer = Writer::open(SharedPage::create(&place.page()).unwrap(), boot());
+    writer.show_machine(Some(MachineMark::of_disruption(7)));
+    writer.publish(&world.published(Span::ZERO));
+    let (directory, shm0, shm1) = segments(&place);
+    let arguments = ["feed", "--clockbound", &directory, "--interval", "20 ms"];
+    let Some(_feed) = feed_in_machine(&place, &vm_clock, &arguments) else {
+        println!("SKIP: no namespaces here, so ClockBound's clients were not tried in a restored machine");
+        return;
+    };
+    let device = vm_clock.to_str().unwrap();
+    let mut v2 = wait_for("version 2", || ClockBoundClient::new_with_paths(&shm0, device).ok());
+    let mut v3 = wait_for("version 3", || Client::new_with_paths(&shm1, device).ok());
+    assert_eq!(v3.now().unwrap().clock_status, ClockStatus::Synchronized);
+    assert_eq!(v2.now().unwrap().clock_status, ClockStatus2::Synchronized);
+    // Those clients look at the marker again when the sequence has changed, which a host makes odd before.
+    for (at, octet) in [(12, 3), (16, 8), (12, 4)] {
+        host.write_all_at(&[octet], at).unwrap();
+    }
+    assert_eq!(v3.now().unwrap().clock_status, ClockStatus::Disrupted);
+    // Those of version 2 have no name for it.
+    assert_eq!(v2.now().unwrap().clock_status, ClockStatus2::Unknown);
+    writer.show_machine(Some(MachineMark::of_disruption(8)));
+    writer.publish(&world.published(Span::ZERO));
+    wait_for("synchronised", || (v3.now().unwrap().clock_status == ClockStatus::Synchronized).then_some(()));
+    wait_for("synchronised", || (v2.now().unwrap().clock_status == ClockStatus2::Synchronized).then_some(()));
 }
 
 #[test]

@@ -40,5 +40,5 @@ pub fn run(program: &Path, page: &Path) -> Output {
 /// Where Cargo has put the shared library that belongs to this test.
 pub fn shared_library() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
-    test.with_file_name("libffclock_client.so")
+    test.with_file_name("libffclock.so")
 }

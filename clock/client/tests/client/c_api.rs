@@ -26,9 +26,11 @@ fn install(directory: &Directory) {
 }
 
 /// Compiles a program of the crate against the installed library.
-fn build(directory: &Directory, source: &str) -> PathBuf {
-    install(directory);
-    let program = directory.join("program");
+pub fn build(directory: &Directory, source: &str) -> PathBuf {
+    if !directory.join("libffclock.so").exists() {
+        install(directory);
+    }
+    let program = directory.join(Path::new(source).file_stem().and_then(|name| name.to_str()).expect("a file of C"));
     let place = directory.path().display();
     let flags = [format!("-L{place}"), "-lffclock".into(), format!("-Wl,-rpath,{place}")];
     c::compile(&Path::new(c::CRATE).join(source), &program, &flags);

@@ -1,7 +1,7 @@
 //! What a program sees of a clock: readings, stamps, intervals, and the reasons for having none.
 
 use crate::common::{Directory, HERTZ, UTC_SECONDS, about, publication, seconds, writer};
-use ffclock_client::{Bound, Clock, OpenError, PageError, ReadError, Stamp, Status};
+use ffclock::{Bound, Clock, OpenError, PageError, ReadError, Stamp, Status};
 use ffclock_counter::ffcounter::Ffcounter;
 use ffclock_counter::{CounterId, raw_clock, read_ordered};
 use ffclock_page::{BootId, Publication, VoteCounts, VotedPart, Writer};

@@ -1,7 +1,7 @@
 //! Files of a page's size with anything in them: refused or read, but never a crash.
 
 use crate::common::{Directory, publication, writer};
-use ffclock_client::{Clock, OpenError, PageError, ReadError};
+use ffclock::{Clock, OpenError, PageError, ReadError};
 use proptest::prelude::*;
 use std::path::Path;
 

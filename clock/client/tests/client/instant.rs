@@ -1,7 +1,7 @@
 //! Instants and timestamps of clocks with pages in real files.
 
 use crate::common::{Directory, publication, seconds, writer};
-use ffclock_client::{Bound, Clock, Instant, ReadError, Span, Stamp, Status, Timestamp};
+use ffclock::{Bound, Clock, Instant, ReadError, Span, Stamp, Status, Timestamp};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::Publication;
 use ffclock_units::{CounterEpoch, Ticks};
@@ -54,7 +54,7 @@ fn between_epochs_and_between_pages_there_is_neither_order_nor_length() {
     let mut writer = writer(&path);
     let clock = Clock::open_at(&path).unwrap();
     let early = Instant::now(&clock);
-    assert_eq!(early.timestamp(), Err(ReadError::Page(ffclock_client::PageError::Empty)));
+    assert_eq!(early.timestamp(), Err(ReadError::Page(ffclock::PageError::Empty)));
     writer.publish(&publication());
     let before = Instant::now(&clock);
     let next = Publication {

@@ -1,7 +1,7 @@
 //! What is certain about the order of events, and the commit wait.
 
 use crate::common::{Directory, about, publication, writer};
-use ffclock_client::{Clock, ReadError, Status, certainly_before, earliest, latest};
+use ffclock::{Clock, ReadError, Status, certainly_before, earliest, latest};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_units::{Bound, Span};
 use std::time::Duration;

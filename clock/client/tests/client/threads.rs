@@ -1,7 +1,7 @@
 //! Many readers while a writer publishes as fast as it can.
 
 use crate::common::{Directory, UTC_SECONDS, about, period, writer};
-use ffclock_client::{Clock, Status};
+use ffclock::{Clock, Status};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::Publication;
 use ffclock_units::{Bound, Counter, Moment, Span, Ticks, Utc};

@@ -45,11 +45,6 @@ pub enum StampChoice {
 }
 
 impl StampChoice {
-    /// Whether the sockets' own stamps of the kernel are wanted.
-    pub fn is_in_kernel(self) -> bool {
-        self != StampChoice::User
-    }
-
     /// Whether they are wanted at the boundary to the driver, by the raw counter itself.
     pub fn is_at_driver(self) -> bool {
         matches!(self, StampChoice::Trace | StampChoice::Module)
@@ -57,17 +52,6 @@ impl StampChoice {
 }
 
 words!(StampChoice { Kernel: "kernel", User: "user", Trace: "trace", Module: "module", Hardware: "hardware" });
-
-/// What may be done to the network devices for `stamps = "hardware"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceStamps {
-    /// They are left as they are.
-    Leave,
-    /// Their stamps are switched on.
-    SwitchOn,
-}
-
-words!(DeviceStamps { Leave: "leave", SwitchOn: "switch-on" });
 
 /// What the daemon knows of the host's own asymmetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

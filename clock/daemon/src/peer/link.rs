@@ -3,7 +3,7 @@
 use crate::config::StampChoice;
 use ffclock_source::Ticket;
 use ffclock_sys::{
-    BestStamp, CardId, SendId, SocketEvent, StampDiscarded, StampMode, StampQuality, StampShifts, StampedSocket,
+    BestStamp, CardUse, SendId, SocketEvent, StampDiscarded, StampMode, StampQuality, StampShifts, StampedSocket,
     Stamper, Transmitted,
 };
 use ffclock_units::Exchange;
@@ -47,7 +47,7 @@ impl Link {
     }
 
     /// Takes the stamps of this network card from now on.
-    pub(super) fn use_hardware(&mut self, card: Option<CardId>) {
+    pub(super) fn use_hardware(&mut self, card: Option<CardUse>) {
         self.socket.use_hardware(card);
     }
 

@@ -5,13 +5,14 @@
 //! exchange with the last one is used with it, and the estimate of the last one serves until the first exchange with
 //! it. While there is none, the clock is in holdover.
 
+mod card;
 mod link;
 #[cfg(test)]
 mod tests;
 
 use super::feed::{Counterpart, Feed, Note};
 use super::{Beginning, Context, EARLIEST_PRESENT, Environment};
-use crate::config::{DelayChoice, MessageInterval, PtpPlace, ServerConfig, StampChoice, TimescaleChoice};
+use crate::config::{DelayChoice, DeviceStamps, MessageInterval, PtpPlace, ServerConfig, StampChoice, TimescaleChoice};
 use ffclock_control::protocol::{PtpReport, SourceReport};
 use ffclock_ptp::{
     ArbitraryTimescale, Channel, ClaimRules, ClockClass, ClockIdentity, DelayMechanism, Delivery, ExchangePairing,
@@ -47,6 +48,9 @@ struct Counts {
 pub(super) struct Ptp {
     server: ServerConfig,
     stamps: StampChoice,
+    device_stamps: DeviceStamps,
+    /// Why no network card stamps, once that was said.
+    card_missing: Option<String>,
     own: PortIdentity,
     leaps: LeapTable,
     leap_watch: LeapWatch,
@@ -76,6 +80,8 @@ impl Ptp {
         let interval = MessageInterval(slowest.max(server.ptp.delay_interval.0)).as_span();
         Ptp {
             stamps: environment.stamps,
+            device_stamps: environment.device_stamps,
+            card_missing: None,
             own,
             leaps: environment.leaps,
             leap_watch: LeapWatch::default(),
@@ -107,24 +113,17 @@ impl Ptp {
             Ok(shifts) => link.calibrate(shifts),
             Err(reason) => self.notes.push(Note::warning("the host's delays are not known", reason)),
         }
+        self.use_hardware(&mut link, &mut context.stamper);
         if self.standing == Reachability::Untried && self.master.is_none() {
             self.alive = context.now;
             self.notes.push(Note::notice("listening for masters of PTP", link.place()));
-            self.note_stamping(link.quality());
+            if link.quality() == StampQuality::Refused {
+                let kind = "the kernel refuses to stamp packets: user space stamps them";
+                self.notes.push(Note::warning(kind, ""));
+            }
         }
         self.open_at = context.now + REOPEN;
         self.link = Some(link);
-    }
-
-    fn note_stamping(&mut self, quality: StampQuality) {
-        if quality == StampQuality::Refused {
-            let kind = "the kernel refuses to stamp packets: user space stamps them";
-            self.notes.push(Note::warning(kind, ""));
-        }
-        if self.stamps == StampChoice::Hardware {
-            let kind = "stamps of network cards are not used with PTP: those of the kernel serve";
-            self.notes.push(Note::notice(kind, ""));
-        }
     }
 
     /// Takes over what the sockets have.
@@ -135,11 +134,15 @@ impl Ptp {
                 let Some(link) = &mut self.link else { return };
                 match link.next_event(channel, (&mut buffer, &mut context.stamper)) {
                     Ok(Some(SocketEvent::Transmitted(transmitted))) => {
-                        let ticket = link.redeem(&transmitted);
-                        ticket.into_iter().for_each(|ticket| self.follower.handle_sent(ticket, transmitted.best.stamp));
+                        if let Some(ticket) = link.redeem(&transmitted) {
+                            self.note_sent((ticket, transmitted.best));
+                        }
                     }
                     Ok(Some(SocketEvent::Received(received))) => {
                         let octets = buffer.get(..received.length).unwrap_or(&buffer);
+                        if card::is_timed(octets) {
+                            self.note_shortfall(received.best.shortfall);
+                        }
                         let received = (received.best.stamp, link::sender(&received));
                         self.follower.handle_message_from(octets, received, context.now);
                     }
@@ -159,8 +162,8 @@ impl Ptp {
 
     /// Does what is due.
     fn advance(&mut self, context: &mut Context) {
-        while let Some((ticket, best)) = self.link.as_mut().and_then(|link| link.overdue(context.now)) {
-            self.follower.handle_sent(ticket, best.stamp);
+        while let Some(left) = self.link.as_mut().and_then(|link| link.overdue(context.now)) {
+            self.note_sent(left);
         }
         // The number spreads the requests of many clocks, and is no secret.
         let random = ffclock_sys::random_nonce().unwrap_or_default();
@@ -174,8 +177,7 @@ impl Ptp {
             let Some(link) = &mut self.link else { continue };
             self.counts.sent += 1;
             match link.send(transmit, (&mut context.stamper, context.now)) {
-                Ok(Some((ticket, best))) => self.follower.handle_sent(ticket, best.stamp),
-                Ok(None) => {}
+                Ok(left) => left.into_iter().for_each(|left| self.note_sent(left)),
                 Err(error) => self.notes.push(Note::warning("cannot send", error)),
             }
         }
@@ -246,11 +248,7 @@ impl Ptp {
     }
 
     fn keep(&mut self, exchange: Exchange, now: Moment<Mono>) {
-        let missing = self.link.as_mut().and_then(|link| link.note(&exchange));
-        if let Some(reason) = missing {
-            let kind = "no usable stamps come from the kernel: those of user space serve";
-            self.notes.push(Note::notice(kind, reason));
-        }
+        self.note_stamps(&exchange);
         // What it returns is news; what holds is asked for.
         let label = self.leaps.utc_from_tai(exchange.server_out).since_origin();
         self.leap_watch.observe(exchange.server.leap, Moment::from_origin(label));
@@ -319,10 +317,7 @@ impl Feed for Ptp {
     }
 
     fn quality(&self) -> StampQuality {
-        match self.link.as_ref().map_or(StampQuality::AsWanted, PtpLink::quality) {
-            StampQuality::AsWanted if self.stamps == StampChoice::Hardware => StampQuality::NoCard,
-            quality => quality,
-        }
+        self.link.as_ref().map_or(StampQuality::AsWanted, PtpLink::quality)
     }
 
     fn counterpart(&self) -> Option<Counterpart> {

@@ -3,7 +3,7 @@
 use super::{Context, Link, Peer};
 use crate::config::{DeviceStamps, StampChoice};
 use crate::journal::Weight;
-use ffclock_sys::{CardId, DeviceSetup, HardwareUnavailable, StampDiscarded, StampQuality};
+use ffclock_sys::{CardUse, StampDiscarded, StampQuality, StampedPackets, Stamper};
 use ffclock_units::Exchange;
 
 impl Peer {
@@ -25,14 +25,11 @@ impl Peer {
         }
     }
 
-    fn find_card(&self, context: &mut Context) -> Result<CardId, String> {
+    fn find_card(&self, context: &mut Context) -> Result<CardUse, String> {
         let local = self.link.as_ref().and_then(Link::local_address);
-        let device = local.and_then(ffclock_sys::device_with).ok_or("the device of the packets cannot be found out")?;
-        let setup = match self.environment.device_stamps {
-            DeviceStamps::Leave => DeviceSetup::Leave,
-            DeviceStamps::SwitchOn => DeviceSetup::SwitchOn,
-        };
-        context.stamper.use_hardware(&device, setup).map_err(|error: HardwareUnavailable| error.to_string())
+        let device = local.and_then(ffclock_sys::device_with);
+        let packets = (device.as_deref(), StampedPackets::Ntp);
+        card_of(packets, self.environment.device_stamps, &mut context.stamper)
     }
 
     /// A packet was stamped less well than it should be, for this reason. That the kernel gives no stamp is worth a
@@ -61,12 +58,22 @@ impl Peer {
     }
 }
 
+/// The card of the device that such packets pass.
+pub(super) fn card_of(
+    (device, packets): (Option<&str>, StampedPackets),
+    device_stamps: DeviceStamps,
+    stamper: &mut Stamper,
+) -> Result<CardUse, String> {
+    let device = device.ok_or("the device of the packets cannot be found out")?;
+    stamper.use_hardware((device, packets), device_stamps.into()).map_err(|error| error.to_string())
+}
+
 /// The event of a packet whose stamp by the network card does not serve: one kind for each reason.
-fn card_fault(reason: StampDiscarded) -> &'static str {
+pub(super) fn card_fault(reason: StampDiscarded) -> &'static str {
     match reason {
         StampDiscarded::CardMissing => "a stamp of the network card is missing: the kernel's serves",
         StampDiscarded::Repeated => "a stamp of the network card is that of another packet: the kernel's serves",
-        StampDiscarded::BeforeReading | StampDiscarded::BeforeRequest => {
+        StampDiscarded::BeforeReading | StampDiscarded::BeforeRequest | StampDiscarded::LongBefore => {
             "a stamp of the network card is older than the packet: the kernel's serves"
         }
         StampDiscarded::AfterReading => "a stamp of the network card lies in the future: the kernel's serves",

@@ -126,7 +126,8 @@ impl Follower {
         let log = if says_interval { message.log_interval } else { self.config.log_announce_interval };
         let master = Master { port: message.source, announcement };
         let followed = self.followed.map(|master| master.port);
-        self.masters.hear(master, (now, interval_of(log)), followed)?;
+        let admitted = self.masters.hear(master, (now, interval_of(log)), followed)?;
+        admitted.displaced().into_iter().for_each(|reason| self.events.reject(reason));
         self.elect(now);
         Ok(())
     }

@@ -101,7 +101,8 @@ impl Grandmaster {
         let log = if says_interval { message.log_interval } else { self.config.log_announce_interval };
         let master = Master { port: message.source, announcement };
         let yielded_to = self.yielded_to.map(|master| master.port);
-        self.masters.hear(master, (now, interval_of(log)), yielded_to)?;
+        let admitted = self.masters.hear(master, (now, interval_of(log)), yielded_to)?;
+        admitted.displaced().into_iter().for_each(|reason| self.events.reject(reason));
         self.elect();
         Ok(())
     }

@@ -208,3 +208,25 @@ fn impossible_requests_are_refused() {
     assert_eq!(grandmaster.grants(), 512);
     assert!(grandmaster.statistics().rejected(PtpRejection::TooManyClients) == 2_000 - 511);
 }
+
+/// IEEE 1588-2019, 9.3.2.4.5: a flood of announcements does not keep a grandmaster from hearing a better one.
+#[test]
+fn a_hundred_thousand_senders_do_not_hide_a_better_master() {
+    let mut grandmaster = serving();
+    let announce = |grandmaster: &mut Grandmaster, source: PortIdentity, (priority_1, sequence): (u8, u16)| {
+        let announced = Announcement { priority_1, ..announcement(source) };
+        let message = PtpMessage { log_interval: 1, ..message(source, sequence, PtpBody::Announce(announced)) };
+        grandmaster.handle_message(message.encode().as_slice(), (tai(start()), FROM), start());
+    };
+    let better = port(9);
+    announce(&mut grandmaster, better, (1, 1));
+    for number in (0..100_000_u32).rev() {
+        let [a, b, c, d] = number.to_be_bytes();
+        let source = PortIdentity { clock: ClockIdentity::from_mac([6, 0, a, b, c, d]), port: 1 };
+        announce(&mut grandmaster, source, (0, 1));
+    }
+    assert_eq!(grandmaster.statistics().rejected(PtpRejection::Displaced), 100_000 - 15);
+    assert_eq!(grandmaster.yielded_to(), None, "none was heard twice");
+    announce(&mut grandmaster, better, (1, 2));
+    assert_eq!(grandmaster.yielded_to().map(|master| master.port), Some(better));
+}

@@ -2,7 +2,7 @@
 
 use crate::script::*;
 use ffclock_ptp::*;
-use ffclock_units::Span;
+use ffclock_units::{Bound, ServerQuality, Span};
 
 fn acquainted() -> Script {
     Script::acquainted(config())
@@ -127,6 +127,46 @@ fn impossible_corrections_and_times_are_named() {
     still_follows(&mut script);
 }
 
+/// IEEE 1588-2019, 11.2, 11.3 and 13.3.2.9: corrections that may be, of 50 ms, in each message of a dialogue. What says
+/// that a message arrived before it left is named, and what says that it was on its way for longer is no contradiction.
+#[test]
+fn corrections_that_contradict_causality_are_named() {
+    let long = Span::from_millis(50);
+    let of = |message: usize, place: usize, span: Span| {
+        if message == place { Correction::of(span) } else { Correction::ZERO }
+    };
+    for (place, sign, expected) in [
+        (3, 1, None),
+        (0, 1, Some(PtpRejection::NegativeDelay)),
+        (1, 1, Some(PtpRejection::NegativeDelay)),
+        (2, 1, Some(PtpRejection::NegativeDelay)),
+        (0, -1, None),
+        (1, -1, None),
+        (2, -1, None),
+    ] {
+        let mut script = acquainted();
+        let mut pairing = ExchangePairing::new(config().period, Bound::of(Span::from_secs(1)));
+        let correction = |message| of(message, place, if sign > 0 { long } else { -long });
+        script.two_step();
+        let (request, ticket) = script.request();
+        script.follower.handle_sent(ticket, stamp_at(script.now));
+        let response = script.response(&request);
+        script.pass(WAY + WAY);
+        let mut seen = script.deliver(&PtpMessage { correction: correction(2), ..response });
+        script.pass(Span::from_millis(70));
+        let (sync, follow_up) = script.sync_pair();
+        script.deliver(&PtpMessage { correction: correction(0), ..sync });
+        seen.extend(script.deliver(&PtpMessage { correction: correction(1), ..follow_up }));
+        let pairs = observations(&seen).into_iter().map(|seen| pairing.observe(seen, ServerQuality::default()));
+        let last = pairs.last().expect("a Sync");
+        match expected {
+            Some(reason) => assert_eq!(last, Err(reason), "{place}"),
+            None => assert!(matches!(last, Ok(Some(_))), "{place} {sign}: {last:?}"),
+        }
+        still_follows(&mut script);
+    }
+}
+
 /// IEEE 1588-2019, 9.3.2.5: announcements that do not count.
 #[test]
 fn announcements_that_do_not_count_are_named() {
@@ -176,10 +216,44 @@ fn a_hundred_thousand_senders_do_not_displace_the_master() {
         let [a, b, c, d] = number.to_be_bytes();
         let source = PortIdentity { clock: ClockIdentity::from_mac([6, 0, a, b, c, d]), port: 1 };
         let events = script.announce_by(source, Announcement { priority_1: 0, ..announcement(source) });
-        assert_eq!(events, [], "heard once, and never again");
+        let expected = if number < 15 { vec![] } else { rejected(PtpRejection::TooManyMasters) };
+        assert_eq!(events, expected, "heard once, never again, and none better than the last");
     }
     assert_eq!(script.follower.master().map(|master| master.port), Some(script.master));
     still_follows(&mut script);
+}
+
+/// The same, before the master was heard twice: by senders that each claim to be better than all before, and by worse
+/// ones that came before it.
+#[test]
+fn a_hundred_thousand_senders_do_not_displace_a_master_that_is_to_qualify() {
+    let flood = |script: &mut Script, senders: u32, priority_1: u8| {
+        let mut displaced = 0;
+        for number in (0..senders).rev() {
+            let [a, b, c, d] = number.to_be_bytes();
+            let source = PortIdentity { clock: ClockIdentity::from_mac([6, 0, a, b, c, d]), port: 1 };
+            let events = script.announce_by(source, Announcement { priority_1, ..announcement(source) });
+            displaced += usize::from(events == rejected(PtpRejection::Displaced));
+        }
+        displaced
+    };
+    let follows = |script: &mut Script| {
+        script.pass(Span::from_secs(1));
+        let events = script.announce();
+        assert!(matches!(events[..], [PtpEvent::MasterChosen(chosen)] if chosen.port == script.master), "{events:?}");
+        still_follows(script);
+    };
+    let mut before_the_second_message = Script::with(config());
+    before_the_second_message.announce();
+    let displaced = flood(&mut before_the_second_message, 100_000, 0);
+    assert_eq!(displaced, 100_000 - 15, "each pushes out another one, and is counted");
+    follows(&mut before_the_second_message);
+
+    let mut before_the_first_message = Script::with(config());
+    flood(&mut before_the_first_message, 10_000, 200);
+    assert_eq!(before_the_first_message.announce(), rejected(PtpRejection::Displaced), "it is better than those");
+    flood(&mut before_the_first_message, 10_000, 200);
+    follows(&mut before_the_first_message);
 }
 
 /// The same, but the senders repeat themselves and are worse: once the table is full of them, each more is named.
@@ -194,7 +268,7 @@ fn a_full_table_is_named() {
     }
     assert_eq!(script.announce_by(port(200), worse(200)), rejected(PtpRejection::TooManyMasters));
     let better = Announcement { priority_1: 1, ..announcement(port(201)) };
-    assert_eq!(script.announce_by(port(201), better), [], "a better one gets a place");
+    assert_eq!(script.announce_by(port(201), better), rejected(PtpRejection::Displaced), "a better one gets a place");
     assert!(matches!(script.announce_by(port(201), better)[..], [PtpEvent::MasterChosen(_)]));
 }
 
@@ -240,9 +314,16 @@ fn impossible_neighbours_are_named() {
     assert_eq!(script.deliver(&two_steps), []);
     assert_eq!(script.deliver(&two_steps), rejected(PtpRejection::Duplicate));
     assert_eq!(script.deliver(&PtpMessage { source: port(5), ..two_steps }), rejected(PtpRejection::SecondNeighbour));
-    let response = ask(&mut script);
-    let slow = PtpMessage { correction: Correction::of(Span::from_micros(101)), ..response };
-    assert_eq!(script.deliver(&slow), rejected(PtpRejection::NegativeDelay));
+    for held in [Span::from_micros(101), Span::from_millis(50)] {
+        let correction = Correction::of(held);
+        let response = ask(&mut script);
+        assert_eq!(script.deliver(&PtpMessage { correction, ..response }), rejected(PtpRejection::NegativeDelay));
+        let response = ask(&mut script);
+        assert_eq!(script.deliver(&PtpMessage { flags: PtpFlags::TWO_STEP, ..response }), []);
+        let body = PtpBody::PdelayRespFollowUp(PtpTimestamp::ZERO, own());
+        let left = PtpMessage { body, correction, ..response };
+        assert_eq!(script.deliver(&left), rejected(PtpRejection::NegativeDelay), "two steps");
+    }
     let response = ask(&mut script);
     let early = PtpMessage { correction: Correction::from_raw(-65_536), ..response };
     assert_eq!(script.deliver(&early), rejected(PtpRejection::Correction));

@@ -2,7 +2,8 @@
 
 use crate::options::{entries, joined};
 use ffclock_ptp::{ClockClass, ClockIdentity, GrandmasterConfig, GrandmasterLimits, GroupService, TimeSource};
-use ffclock_service::{DeviceName, MessageInterval, Unrecognised, words};
+use ffclock_service::{DeviceName, DeviceStamps, MessageInterval, Unrecognised, words};
+use ffclock_sys::DeviceSetup;
 use ffclock_units::{Bound, OptionValue, Span};
 use std::fmt;
 use std::str::FromStr;
@@ -16,6 +17,13 @@ ffclock_units::options! {
         /// How messages travel: over UDP/IPv4, UDP/IPv6 or both, or in Ethernet frames, to which `allow` and `deny` do
         /// not apply.
         family: PtpFamily = PtpFamily::Ipv4;
+        /// Where messages are stamped: by the kernel, or, in addition to that, by the network card by its own clock,
+        /// which is never set or steered; that needs the right to read /dev/ptpN.
+        stamps: PtpStamps = PtpStamps::Kernel;
+        /// What may be done to the network devices for `stamps = "hardware"`: with `leave`, a card is used whose stamps
+        /// are on; with `switch-on`, they are switched on where they are off, for all programs, and stay so. That needs
+        /// the capability CAP_NET_ADMIN at the start.
+        device_stamps: DeviceStamps = DeviceStamps::Leave;
         /// The domain.
         domain: u16 = 0, 0 => 255;
         /// The clock identity: 16 hexadecimal digits, or `auto`, made from the address of the first device and marked
@@ -98,6 +106,17 @@ pub enum PtpFamily {
 
 words!(PtpFamily { Ipv4: "ipv4", Ipv6: "ipv6", Both: "both", Ethernet: "ethernet" });
 
+/// Who stamps messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PtpStamps {
+    /// The kernel.
+    Kernel,
+    /// The network card, and the kernel as a second best.
+    Hardware,
+}
+
+words!(PtpStamps { Kernel: "kernel", Hardware: "hardware" });
+
 /// The class of a clock whose bound is too large for a better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DegradedClass {
@@ -168,6 +187,11 @@ impl PtpConfig {
     /// Whether PTP is served.
     pub fn is_on(&self) -> bool {
         !self.interfaces.0.is_empty()
+    }
+
+    /// What is to be done for stamps of the network card, where those are wanted.
+    pub(crate) fn hardware(&self) -> Option<DeviceSetup> {
+        (self.stamps == PtpStamps::Hardware).then(|| self.device_stamps.into())
     }
 
     /// What is wrong with the keys, given all of them.
@@ -252,7 +276,7 @@ mod tests {
             let new = with(key, value);
             assert!(old.is_same_service(&new) && old.policy() != new.policy(), "{key}");
         }
-        for (key, value) in [("domain", "7"), ("interfaces", "eth0, eth1"), ("sync_interval", "125 ms")] {
+        for (key, value) in [("domain", "7"), ("interfaces", "eth0, eth1"), ("stamps", "hardware")] {
             assert!(!old.is_same_service(&with(key, value)), "{key}");
         }
         assert!(with("multicast", "false").contradiction().is_some());

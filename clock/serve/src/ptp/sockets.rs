@@ -3,8 +3,8 @@
 
 use ffclock_ptp::{Audience, Channel, NetworkAddress, PtpTicket, PtpTransmit};
 use ffclock_sys::{
-    AwaitedStamps, BestStamp, DeviceAddress, FrameKind, Received, Sent, SocketEvent, StampMode, StampedSocket, Stamper,
-    device_index,
+    AwaitedStamps, BestStamp, CardId, DeviceAddress, DeviceSetup, FrameKind, HardwareUnavailable, Received, Sent,
+    SocketEvent, StampMode, StampedPackets, StampedSocket, Stamper, device_index, switch_on_stamps,
 };
 use ffclock_units::{Moment, Mono};
 use std::io;
@@ -71,15 +71,28 @@ pub(crate) struct PtpSockets {
     /// None over Ethernet, where one socket has all messages.
     general: Option<StampedSocket>,
     device: u32,
+    /// The device whose card stamps.
+    stamped_by: Option<String>,
     way: PtpWay,
     waiting: AwaitedStamps<PtpTicket>,
 }
 
 impl PtpSockets {
+    /// With `hardware` the card's stamps are switched on where that is permitted, and then asked for; where there are
+    /// none, those of the kernel serve.
+    ///
     /// # Errors
     /// They cannot be had; the text says why and names the remedy.
-    pub(crate) fn open(place: &PtpPlace) -> Result<Self, String> {
+    pub(crate) fn open(place: &PtpPlace, hardware: Option<DeviceSetup>) -> Result<Self, String> {
         let PtpPlace { device: name, way } = place;
+        let stamped_by = hardware.and_then(|setup| match switch_on_stamps(name, packets(*way), setup) {
+            Ok(_) => Some(name.clone()),
+            Err(error) => {
+                tracing::warn!(port = place.name(), %error, "{NO_CARD}");
+                None
+            }
+        });
+        let mode = if stamped_by.is_some() { StampMode::Hardware } else { StampMode::Kernel };
         let device = device_index(name).ok_or_else(|| format!("there is no network device {name}"))?;
         let (event, general) = match way {
             PtpWay::Udp(groups) => {
@@ -88,17 +101,33 @@ impl PtpSockets {
                     socket.map_err(|error| explained(&error, (port, name)))
                 };
                 // When general messages pass is of no importance.
-                (opened(PORTS[0], StampMode::Kernel)?, Some(opened(PORTS[1], StampMode::User)?))
+                (opened(PORTS[0], mode)?, Some(opened(PORTS[1], StampMode::User)?))
             }
             PtpWay::Ethernet => {
                 let kind = FrameKind { protocol: FRAMES, device };
-                let socket = StampedSocket::of_frames(kind, &FRAME_GROUPS, StampMode::Kernel);
+                let socket = StampedSocket::of_frames(kind, &FRAME_GROUPS, mode);
                 (socket.map_err(|error| frames_explained(&error, name))?, None)
             }
         };
         // The host may permit less.
         let _ = event.enlarge_receive_buffer(WAITING_BYTES);
-        Ok(PtpSockets { event, general, device, way: *way, waiting: AwaitedStamps::new(MOST_WAITING) })
+        Ok(PtpSockets { event, general, device, stamped_by, way: *way, waiting: AwaitedStamps::new(MOST_WAITING) })
+    }
+
+    /// Takes the stamps of the network card, if those are wanted, by this stamper; the card where there is one.
+    ///
+    /// # Errors
+    /// Its clock cannot be read, or its stamps were switched off since: those of the kernel serve.
+    pub(crate) fn use_card(&mut self, stamper: &mut Stamper) -> Result<Option<CardId>, HardwareUnavailable> {
+        let Some(device) = &self.stamped_by else { return Ok(None) };
+        let found = stamper.use_hardware((device, packets(self.way)), DeviceSetup::Leave);
+        self.event.use_hardware(found.as_ref().ok().copied());
+        found.map(|used| Some(used.card()))
+    }
+
+    /// Whether a network card is asked for stamps.
+    pub(crate) fn is_in_hardware(&self) -> bool {
+        self.event.mode() == StampMode::Hardware
     }
 
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
@@ -180,10 +209,21 @@ impl PtpSockets {
         self.waiting.deadline()
     }
 
-    /// A message whose stamp has been waited for long enough, with the stamp of user space, which is before it left.
+    /// A message whose stamp has been waited for long enough, with that of the kernel, or of user space, which is
+    /// before it left.
     pub(crate) fn overdue(&mut self, now: Moment<Mono>) -> Option<(PtpTicket, BestStamp)> {
         let (sent, ticket) = self.waiting.overdue(now)?;
         Some((ticket, self.event.give_up_sent(&sent)))
+    }
+}
+
+/// What is said where no card stamps.
+pub(crate) const NO_CARD: &str = "the network card gives no stamps: those of the kernel serve";
+
+fn packets(way: PtpWay) -> StampedPackets {
+    match way {
+        PtpWay::Udp(_) => StampedPackets::PtpOverUdp,
+        PtpWay::Ethernet => StampedPackets::PtpInFrames,
     }
 }
 
@@ -250,7 +290,7 @@ mod tests {
         let text = frames_explained(&io::ErrorKind::PermissionDenied.into(), "eth0");
         assert!(text.starts_with("PTP over Ethernet on eth0 takes the capability CAP_NET_RAW"), "{text}");
         for place in [PtpPlace::ipv4("nowhere9"), PtpPlace::ethernet("nowhere9")] {
-            assert!(PtpSockets::open(&place).is_err_and(|error| error.contains("nowhere9")));
+            assert!(PtpSockets::open(&place, Some(DeviceSetup::Leave)).is_err_and(|error| error.contains("nowhere9")));
         }
     }
 

@@ -5,7 +5,7 @@
 use super::options::PtpPolicy;
 use crate::options::ServedBound;
 use crate::served_clock::ServedClock;
-use ffclock_client::Snapshot;
+use ffclock::Snapshot;
 use ffclock_counter::CounterId;
 use ffclock_ptp::{GrandmasterClaim, GrandmasterLimits, TimeSource};
 use ffclock_units::{Bound, Counter, Moment, ServerIdentity, Status, Tai, TaiReading};

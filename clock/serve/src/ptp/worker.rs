@@ -1,7 +1,8 @@
 //! One port of the grandmaster: its sockets, its state machine, and the thread that drives them.
 
 use super::admission::Admission;
-use super::sockets::{PtpSender, PtpSockets};
+use super::shortfalls::Shortfalls;
+use super::sockets::{NO_CARD, PtpSender, PtpSockets};
 use super::stated::{ClaimOptions, StatedClock, claim_of};
 use crate::policy::{Policy, PolicyBoard};
 use ffclock_control::serve::PtpPortReport;
@@ -9,8 +10,8 @@ use ffclock_counter::{CounterId, nominal};
 use ffclock_ptp::{
     Channel, Grandmaster, GrandmasterClaim, MESSAGE_BYTES_MAX, Master, PtpEvent, PtpRejection, PtpTicket,
 };
-use ffclock_sys::{Interest, Received, SocketEvent, Stamper, mono_now, poll};
-use ffclock_units::{Moment, Mono, Period, Span, Stamp, StampLocation, Ticks};
+use ffclock_sys::{BestStamp, Interest, Received, SocketEvent, Stamper, mono_now, poll};
+use ffclock_units::{Moment, Mono, Period, Span, StampLocation, Ticks};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +56,7 @@ pub(super) struct PortWorker {
     believed_for: Span,
     claim_due: Moment<Mono>,
     counts: PortCounts,
+    shortfalls: Shortfalls,
     buffer: [u8; MESSAGE_BYTES_MAX + 1],
 }
 
@@ -64,6 +66,8 @@ struct PortCounts {
     refused_sending: u64,
     without_time: u64,
     unstamped: u64,
+    /// Messages that the network card was to stamp, and another stamp served.
+    not_by_card: u64,
 }
 
 impl PortWorker {
@@ -72,7 +76,7 @@ impl PortWorker {
     pub(super) fn new(parts: PortParts<'_>) -> io::Result<Self> {
         let policy = parts.board.read();
         let name = parts.report.lock().unwrap_or_else(PoisonError::into_inner).port.clone();
-        Ok(PortWorker {
+        let mut worker = PortWorker {
             sockets: parts.sockets,
             grandmaster: parts.grandmaster,
             clock: StatedClock::new(parts.page),
@@ -86,8 +90,20 @@ impl PortWorker {
             believed_for: Span::from_units(parts.announce_interval.units() * BELIEVED_INTERVALS),
             claim_due: mono_now(),
             counts: PortCounts::default(),
+            shortfalls: Shortfalls::default(),
             buffer: [0; MESSAGE_BYTES_MAX + 1],
-        })
+        };
+        worker.use_card();
+        Ok(worker)
+    }
+
+    /// Takes the stamps of the network card, if those are wanted.
+    fn use_card(&mut self) {
+        match self.sockets.use_card(&mut self.stamper) {
+            Ok(None) => {}
+            Ok(Some(card)) => tracing::debug!(port = self.name, %card, "stamps of the network card"),
+            Err(error) => tracing::warn!(port = self.name, %error, "{NO_CARD}"),
+        }
     }
 
     /// Serves until `stop` is set, and then takes leave.
@@ -100,7 +116,7 @@ impl PortWorker {
             let is_busy = self.receive()?;
             let now = mono_now();
             while let Some((ticket, best)) = self.sockets.overdue(now) {
-                self.note_sent(ticket, best.stamp);
+                self.note_sent(ticket, best);
             }
             self.grandmaster.handle_timeout(now);
             self.drain(now);
@@ -129,6 +145,7 @@ impl PortWorker {
             if let Ok(stamper) = stamper_of(counter, period) {
                 self.stamper = stamper;
                 self.sockets.waiting().clear();
+                self.use_card();
             }
         }
         let now = mono_now();
@@ -137,6 +154,9 @@ impl PortWorker {
             self.board.renew(&mut self.policy, &mut self.generation);
             self.claim();
             self.publish_report();
+            for change in self.stamper.take_card_changes() {
+                tracing::warn!(port = self.name, %change, "another program changed the clock of a network card");
+            }
         }
     }
 
@@ -172,7 +192,7 @@ impl PortWorker {
                 match self.sockets.next_event(channel, place)? {
                     Some(SocketEvent::Transmitted(transmitted)) => {
                         if let Some(ticket) = self.sockets.waiting().redeem(&transmitted) {
-                            self.note_sent(ticket, transmitted.best.stamp);
+                            self.note_sent(ticket, transmitted.best);
                         }
                     }
                     Some(SocketEvent::Received(received)) => self.take(&received),
@@ -201,20 +221,33 @@ impl PortWorker {
             self.counts.without_time += 1;
             return;
         }
-        self.counts.unstamped += u64::from(stamp.location == StampLocation::User && Admission::is_timed(octets));
+        let is_timed = Admission::is_timed(octets);
         let arrived = (arrived.unwrap_or(Moment::from_origin(Span::ZERO)), from.address());
         self.grandmaster.handle_message(octets, arrived, now);
+        if is_timed {
+            self.note_stamp(&received.best);
+        }
         self.drain(now);
     }
 
     /// A message left; without a time of ours nothing can be said about it.
-    fn note_sent(&mut self, ticket: PtpTicket, stamp: Stamp) {
-        self.counts.unstamped += u64::from(stamp.location == StampLocation::User);
-        match self.clock.tai_at(stamp.counter) {
+    fn note_sent(&mut self, ticket: PtpTicket, best: BestStamp) {
+        self.note_stamp(&best);
+        match self.clock.tai_at(best.stamp.counter) {
             Some(left) => self.grandmaster.handle_sent(ticket, left),
             None => self.counts.without_time += 1,
         }
         self.drain(mono_now());
+    }
+
+    /// How a message was stamped whose time counts.
+    fn note_stamp(&mut self, best: &BestStamp) {
+        self.counts.unstamped += u64::from(best.stamp.location == StampLocation::User);
+        let Some(reason) = best.shortfall.filter(|_| self.sockets.is_in_hardware()) else { return };
+        self.counts.not_by_card += 1;
+        if self.shortfalls.is_news(reason, mono_now()) {
+            tracing::warn!(port = self.name, %reason, "a stamp of the network card does not serve: the kernel's does");
+        }
     }
 
     /// Sends and says everything that the grandmaster has to send and to say.
@@ -266,6 +299,7 @@ impl PortWorker {
             ("leaked", admission.leaked),
             ("without_time", self.counts.without_time),
             ("unstamped", self.counts.unstamped),
+            ("not_by_card", self.counts.not_by_card),
             ("send_failed", self.counts.refused_sending),
         ];
         let rejected = PtpRejection::ALL.iter().map(|reason| (reason.name(), statistics.rejected(*reason)));

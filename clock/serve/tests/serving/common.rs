@@ -131,7 +131,10 @@ impl Place {
         let (path, here) = (self.directory.join("serve.toml"), self.directory.display());
         let listen = if more.starts_with("listen") { "" } else { "listen = \"127.0.0.1:0\"\n" };
         let text = format!("page = \"{here}/page\"\ndaemon = \"off\"\ncontrol = \"{here}/status\"\n{listen}{more}\n");
-        std::fs::write(&path, text).unwrap();
+        // At once: a reload that is still under way must not read half of it.
+        let unfinished = path.with_extension("unfinished");
+        std::fs::write(&unfinished, text).unwrap();
+        std::fs::rename(&unfinished, &path).unwrap();
         path
     }
 

@@ -7,7 +7,7 @@ mod interleaving;
 mod nts;
 
 use common::{Client, Place, Said, bare_request};
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_serve::face::{FaceOptions, ReplyMoments, ServedFace};
 use ffclock_serve::options::{ServedBound, Smear};
 use ffclock_units::{Bound, LeapStep, Rate, Span, Status};

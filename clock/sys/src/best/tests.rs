@@ -1,4 +1,5 @@
 use super::*;
+use crate::StampedPackets;
 use ffclock_units::{Counter, StampMove, Ticks};
 
 fn stamp(counter: u64, location: StampLocation) -> Stamp {
@@ -125,7 +126,7 @@ fn both(kernel: Stamp, card: Result<Stamp, StampDiscarded>) -> BetterStamps {
 
 fn by_card() -> (Judge, Outstanding) {
     let (mut judge, packet) = asked(StampMode::Hardware, StampMode::Kernel);
-    judge.use_card(Some(CardId::numbered(0)));
+    judge.use_card(Some(CardUse::numbered(0, StampedPackets::Ntp)));
     (judge, packet)
 }
 
@@ -200,10 +201,10 @@ fn without_a_card_the_kernel_stamps_and_owes_its_stamps() {
     assert_eq!(note(), Some(StampDiscarded::Missing));
     assert_eq!(judge.quality(), StampQuality::Missing(StampDiscarded::Missing));
     let (mut refused, _) = asked(StampMode::Hardware, StampMode::User);
-    refused.use_card(Some(CardId::numbered(0)));
+    refused.use_card(Some(CardUse::numbered(0, StampedPackets::Ntp)));
     assert_eq!((refused.granted(), refused.quality()), (StampMode::User, StampQuality::Refused));
     let (mut kernel_alone, _) = by_kernel();
-    kernel_alone.use_card(Some(CardId::numbered(0)));
+    kernel_alone.use_card(Some(CardUse::numbered(0, StampedPackets::Ntp)));
     assert_eq!(kernel_alone.granted(), StampMode::Kernel, "a card must be asked for when the socket is made");
 }
 
@@ -234,4 +235,14 @@ fn a_kernel_that_refuses_owes_no_stamps() {
         }
         assert_eq!(judge.quality(), quality);
     }
+}
+
+#[test]
+fn of_a_packet_whose_card_stamp_does_not_come_the_kernels_serves() {
+    let mut judge = Judge::new(StampMode::Hardware, StampMode::Kernel);
+    judge.use_card(Some(CardUse::numbered(0, StampedPackets::PtpOverUdp)));
+    let best = judge.give_up_sent(user(100), Some(Ok(kernel(120))));
+    assert_eq!((best.stamp, best.shortfall), (kernel(120), Some(StampDiscarded::CardMissing)));
+    let best = judge.give_up_sent(user(100), None);
+    assert_eq!((best.stamp, best.shortfall), (user(100), Some(StampDiscarded::Missing)));
 }

@@ -1,9 +1,9 @@
 //! What the programs do as a whole, measured beside others that do the same: rates, replay, the daemon as a process,
 //! the demonstration.
 //!
-//! `cargo bench -p ffclock-lab --bench system -- [rates] [replay] [simulation] [daemon] [demo] [theta-disk]`;
-//! `tools/bench` builds what it needs and makes the table. Standard output has one JSON line per figure, standard error
-//! shows the progress. How each figure is measured, and what it does not show, is in docs/benchmarks.md.
+//! `cargo bench -p ffclock-lab --bench system -- [rates] [replay] [simulation] [daemon] [demo] [theta-watch]
+//! [theta-disk]`; `tools/bench` builds what it needs and makes the table. Standard output has one JSON line per figure,
+//! standard error shows the progress. How each figure is measured, and what it does not show, is in docs/benchmarks.md.
 //!
 //! Nothing here sets a clock, and nothing leaves this host: servers listen on loopback or in namespaces of their own.
 
@@ -16,6 +16,7 @@ mod replay;
 mod simulation;
 mod start_up;
 mod theta_disk;
+mod theta_watch;
 mod traffic;
 
 use std::error::Error;
@@ -26,11 +27,12 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// A part by its name.
 type Part = (&'static str, fn() -> Outcome);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("replay", replay::run),
     ("simulation", simulation::run),
     ("daemon", daemon::run),
     ("demo", demo::run),
+    ("theta-watch", theta_watch::run),
     ("rates", rates::run),
 ];
 

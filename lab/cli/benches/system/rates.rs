@@ -9,7 +9,7 @@ use crate::figure::{Figure, largest, median};
 use crate::lab::{Lab, Program, free_port};
 use crate::start_up::{self, Look, Others, Rates, rate_error_ppm};
 use crate::{Outcome, setting};
-use ffclock_client::{Clock, Stamp};
+use ffclock::{Clock, Stamp};
 use ffclock_counter::raw_clock;
 use ffclock_units::{Bound, Counter, Span};
 use std::error::Error;

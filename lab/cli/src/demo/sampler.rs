@@ -3,7 +3,7 @@
 use super::stage::{DemoStage, TruthSource, page_path};
 use super::track::{TimeTrack, TrackPoint};
 use crate::failure::Failure;
-use ffclock_client::{Clock, Stamp};
+use ffclock::{Clock, Stamp};
 use ffclock_counter::{CounterId, read_narrowest};
 use ffclock_replay::{LiveRun, LiveSample};
 use ffclock_units::{Bound, ClockError, LeapTable, Moment, Rate, Ticks, Utc};

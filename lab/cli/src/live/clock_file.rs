@@ -18,9 +18,12 @@ const SEGMENT: usize = 64;
 /// and status first.
 const TICK: usize = 4;
 const FREQUENCY: usize = 5;
+const CONSTANT: usize = 6;
 const STATUS: usize = 7;
 /// The kernel's tick [us], and its status before anything synchronised the clock (`STA_UNSYNC`).
 const TICK_US: i64 = 10_000;
+/// `time_constant` before anything set it.
+const FIRST_CONSTANT: i64 = 2;
 const UNSYNCHRONISED: i64 = 0x40;
 /// `NTP_PHASE_LIMIT` [us], in the words for the largest and the estimated error.
 const ERROR_WORDS: [usize; 2] = [10, 11];
@@ -64,6 +67,7 @@ pub(super) fn create(path: &Path, start: ClockStart) -> Result<(), Failure> {
     put(0, MAGIC.to_ne_bytes());
     put(24, 1_u64.to_ne_bytes());
     put(8 * TICK, TICK_US.to_ne_bytes());
+    put(8 * CONSTANT, FIRST_CONSTANT.to_ne_bytes());
     put(8 * STATUS, UNSYNCHRONISED.to_ne_bytes());
     ERROR_WORDS.into_iter().for_each(|word| put(8 * word, PHASE_LIMIT_US.to_ne_bytes()));
     put(8 * FREQUENCY, start.frequency.to_ne_bytes());

@@ -166,6 +166,19 @@ fn an_offset_is_worked_off_as_the_phase_locked_loop_does() {
 }
 
 #[test]
+fn the_rest_of_an_offset_is_worked_off_as_before_when_the_loop_is_switched_off() {
+    let Some(bench) = Bench::set_up("rest") else { return };
+    bench.act(&["pll", "800000", "0"]);
+    let done = bench.act(&["status", "0"]);
+    let second = bench.next_second(&done);
+    let rest = 800_000.0 - bench.gain(RAW_NS, second) as f64;
+    for seconds in [1, 2, 7] {
+        let wanted = rest * (1.0 - 0.75_f64.powi(seconds));
+        assert_near(bench.gain(second, second + i64::from(seconds) * SECOND), wanted, SECONDS_DIFFER_NS);
+    }
+}
+
+#[test]
 fn the_loop_changes_the_frequency_by_the_time_since_the_last_offset() {
     let Some(bench) = Bench::set_up("gain") else { return };
     let done = bench.act(&["pll", "1000", "0"]);

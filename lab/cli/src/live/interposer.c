@@ -37,6 +37,7 @@
 #define SHIFT_FLL 2
 #undef MAXTC
 #define MAXTC 10
+#define MAX_TAI 100000            /* s, MAX_TAI_OFFSET */
 #define ADJ_ADJTIME 0x8000       /* of the kernel's own header: adjtime(3) in the clothes of adjtimex(2) */
 #define MINSEC 256
 #define MAXSEC 2048
@@ -192,11 +193,10 @@ static double base_slope(void) {
     return (double)(file->discipline.tick - 10000) / 10000 + file->discipline.frequency;
 }
 
-/* A second begins (second_overflow): takes this second's share off what remains. */
+/* A second begins (second_overflow): takes this second's share off what remains, whether the loop is still on or not. */
 static void second_begins(struct segment *s) {
     const struct discipline *d = &file->discipline;
-    double share = s->offset;
-    if (d->status & STA_PLL) share = ldexp(s->offset, -(SHIFT_PLL + (int)d->constant));
+    double share = ldexp(s->offset, -(SHIFT_PLL + (int)d->constant));
     if (fabs(share) < 1e-3) share = s->offset = 0;
     s->offset -= share;
     double adjust = fmax(-MAX_TICKADJ, fmin(MAX_TICKADJ, s->adjust));
@@ -302,7 +302,7 @@ static void process(struct segment *s, const struct timex *x) {
     if (x->modes & ADJ_MAXERROR) d->max_error = x->maxerror < 0 ? 0 : x->maxerror > PHASE_LIMIT ? PHASE_LIMIT : x->maxerror;
     if (x->modes & ADJ_ESTERROR) d->est_error = x->esterror < 0 ? 0 : x->esterror > PHASE_LIMIT ? PHASE_LIMIT : x->esterror;
     if (x->modes & ADJ_TIMECONST) set_constant(x->constant);
-    if (x->modes & ADJ_TAI) d->tai = x->constant;
+    if (x->modes & ADJ_TAI && x->constant >= 0 && x->constant <= MAX_TAI) d->tai = x->constant;
     if (x->modes & ADJ_OFFSET) update_offset(s, x->offset);
     if (x->modes & ADJ_TICK) d->tick = x->tick;
 }
@@ -318,7 +318,8 @@ static void fill(struct timex *x, const struct segment *s) {
     const struct discipline *d = &file->discipline;
     int nano = (d->status & STA_NANO) != 0;
     x->offset = (long)(s->offset / (nano ? 1 : 1000));
-    x->freq = lround(d->frequency * 65536e6);
+    /* The kernel leaves out what is below a unit; what is so little above one comes from these being no whole numbers. */
+    x->freq = (long)(d->frequency * 65536e6 + copysign(1e-3, d->frequency));
     x->maxerror = d->max_error, x->esterror = d->est_error;
     x->status = (int)d->status, x->constant = d->constant;
     x->precision = 1, x->tolerance = 500L << 16, x->tick = d->tick, x->tai = (int)d->tai;

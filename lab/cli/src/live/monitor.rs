@@ -6,7 +6,7 @@ use super::clock_file::OutsideClock;
 use super::interposer::OwnClock;
 use super::oscillator_file::SampledOscillator;
 use crate::failure::Failure;
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_units::{Counter, Moment, Span, Utc};
 use std::path::PathBuf;
 

@@ -96,6 +96,7 @@ int main(int count, char **words) {
         x = (struct timex){.modes = ADJ_STATUS | ADJ_NANO | ADJ_TIMECONST | ADJ_OFFSET, .status = STA_PLL, .offset = value};
         x.constant = count > 3 ? atol(words[3]) : 0;
     }
+    if (!strcmp(what, "status")) x = (struct timex){.modes = ADJ_STATUS, .status = (int)value};
     print_pair();
     int failed = x.modes && adjtimex(&x) < 0;
     struct timeval wanted = {.tv_sec = 0, .tv_usec = value};

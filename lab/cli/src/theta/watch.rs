@@ -83,7 +83,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let senders = named_senders(&args.sender)?;
     let options = MessageOptions {
         receiver: args.receiver.clone(),
-        rounds_open: MessageWatch::rounds_open(senders.len()),
+        rounds_open: MessageWatch::ROUNDS_OPEN,
         senders,
         tolerated: args.tolerated,
         longest_ns: picoseconds(args.longest) / 1000,
@@ -152,7 +152,7 @@ impl WatchedRun<'_> {
             return Ok(());
         }
         self.next = mono_now() + self.every;
-        self.shown = self.watch.figures().map_err(|error| error.to_string())?;
+        self.shown = self.watch.figures();
         self.alarm.judge(&self.shown);
         show(self.global, &self.shown, &self.alarm)
     }

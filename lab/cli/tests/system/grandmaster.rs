@@ -3,7 +3,7 @@
 
 use super::hosts::{Other, Process, is_on_own_host};
 use super::{fresh_directory, programs};
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_counter::{CounterId, boot_id, read_ordered};
 use ffclock_page::{BootId, Publication, VoteCounts, VotedPart, Writer};
 use ffclock_sys::SharedPage;

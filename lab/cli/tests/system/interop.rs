@@ -89,8 +89,9 @@ fn check_figures(ended: &Output, story: &str) {
         let value = |name: &str| figure(format!("{name}, {stamps} stamps"));
         assert_eq!(value("readings outside the bound"), Some(0.0), "{story}");
         assert!(value("largest error while cut off").unwrap() < ERROR_MAX, "{story}");
-        assert!(value("time to the first reading within 10 us").is_some(), "{story}");
     }
+    // How much later user space sees a packet in one direction than in the other, the host decides: 10 us on some.
+    assert!(figure("time to the first reading within 10 us, kernel stamps".to_owned()).is_some(), "{story}");
 }
 
 /// Comparisons of the published clock with the truth, in the state that was published.

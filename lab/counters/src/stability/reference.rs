@@ -4,7 +4,7 @@ use crate::beside::{BracketedReading, narrowest};
 use crate::ffi::{self, Pulse};
 use crate::posix_clock::PosixClock;
 use crate::ways::{CounterWay, ptp_clock, vdso};
-use ffclock_client::Clock;
+use ffclock::Clock;
 use ffclock_units::Period;
 use std::fs::File;
 use std::io::{self, BufRead, Read};

@@ -56,7 +56,7 @@ impl<'a> Feed<'a> {
 pub fn analyse(log: &LogReader, options: Options, watcher: &mut dyn ReadWatcher) -> Result<PassTally, AnalysisError> {
     let clocks = Clocks::new(log.run(), log.clocks())?;
     let mut feeds: Vec<_> = log.streams().iter().map(Feed::new).collect();
-    let mut pass = LogPass::new(log.run(), clocks, feeds.len(), options);
+    let mut pass = LogPass::new(log.run(), clocks, feeds.len(), options.for_log(log.run()));
     feed_all(&mut pass, &mut feeds, i64::MAX, watcher)?;
     Ok(pass.finish())
 }

@@ -1,5 +1,7 @@
 //! What an analysis is to compute, and over which times.
 
+use crate::record::{LogOrigin, RunDescription};
+
 /// Where a switch lies in time, relative to the broadcast of its new round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchStamping {
@@ -85,6 +87,18 @@ pub struct Options {
     pub window_rounds: u64,
     /// Which times count.
     pub range: TimeRange,
+}
+
+/// What a client waits for at a time may be a second of a million messages.
+const IMPORTED_WINDOW_ROUNDS: u64 = 1 << 20;
+
+impl Options {
+    /// These options for a log of `run`: that of a busy client has many rounds under way at a time, which it numbers
+    /// itself, so that none is far ahead.
+    pub(super) fn for_log(self, run: &RunDescription) -> Self {
+        let least = if run.origin == LogOrigin::Imported { IMPORTED_WINDOW_ROUNDS } else { 0 };
+        Options { window_rounds: self.window_rounds.max(least), ..self }
+    }
 }
 
 impl Default for Options {

@@ -134,6 +134,35 @@ impl LogPass {
         Ok(())
     }
 
+    /// Takes events of the only stream, in any order. All events before `until_ps` have then been taken.
+    ///
+    /// # Errors
+    /// As [`LogPass::take`].
+    pub fn take_before(&mut self, batch: &EventColumns, until_ps: i64) -> Result<(), AnalysisError> {
+        self.take_rows(batch, 0..batch.len(), &mut SwitchColumns::of(batch))?;
+        self.streams.read(0, until_ps);
+        self.release();
+        if self.recent.is_some() {
+            self.tally.limit_blocks(BLOCKS_MAX);
+        }
+        Ok(())
+    }
+
+    /// Counts all times from an origin that is later by `by_ps`, whole seconds: the times that are known, and those of
+    /// the events that follow. Nothing else changes.
+    pub fn move_origin(&mut self, by_ps: i64) {
+        self.streams.move_origin(by_ps);
+        self.window.move_origin(by_ps);
+        self.positions.move_origin(by_ps);
+        self.timeline.move_origin(by_ps);
+        self.transit.move_origin(by_ps);
+        self.certainty.move_origin(by_ps);
+        self.tally.move_origin(by_ps);
+        if let Some(recent) = &mut self.recent {
+            recent.move_origin(by_ps);
+        }
+    }
+
     /// Ends a stream.
     pub fn end_stream(&mut self, stream: usize) {
         self.streams.read(stream, i64::MAX);

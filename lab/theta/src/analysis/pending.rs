@@ -30,6 +30,14 @@ impl<T: Ord + Copy> Pending<T> {
         }
     }
 
+    /// Makes all times earlier by `by`, and the things accordingly.
+    pub(super) fn move_origin(&mut self, by: i64, change: impl Fn(&mut T)) {
+        for (time, thing) in &mut self.things {
+            *time = time.saturating_sub(by);
+            change(thing);
+        }
+    }
+
     #[inline]
     pub(super) fn first(&self) -> Option<&(i64, T)> {
         self.things.get(self.taken)

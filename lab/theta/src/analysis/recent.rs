@@ -128,6 +128,18 @@ impl RecentSeconds {
         self.seconds.get_mut(place)
     }
 
+    /// Counts from an origin that is later, by whole seconds.
+    pub(super) fn move_origin(&mut self, by_ps: i64) {
+        debug_assert!(by_ps % SECOND_PS == 0, "seconds stay what they were");
+        if let Some((first, latest)) = &mut self.known {
+            *first -= by_ps / SECOND_PS;
+            *latest -= by_ps / SECOND_PS;
+        }
+        for peak in self.seconds.iter_mut().filter_map(|second| second.omega.as_mut()) {
+            peak.at_ps = peak.at_ps.saturating_sub(by_ps);
+        }
+    }
+
     pub(super) fn figures(&self) -> Option<RecentFigures> {
         let (first, latest) = self.known?;
         let mut sum = SecondFigures::default();

@@ -124,7 +124,7 @@ fn read_shard(
         feeds.push(Feed::starting_at(stream, part, group)?);
     }
     let clocks = Clocks::new(log.run(), log.clocks())?;
-    let mut pass = LogPass::new(log.run(), clocks, feeds.len(), options);
+    let mut pass = LogPass::new(log.run(), clocks, feeds.len(), options.for_log(log.run()));
     edges.end_is_cut = feed_all(&mut pass, &mut feeds, read.until_ps, watcher)?;
     let (tally, certainty) = pass.finish_shard();
     Ok((tally, certainty, edges))

@@ -391,6 +391,16 @@ impl PassTally {
         }
     }
 
+    /// Counts from an origin that is later.
+    pub(super) fn move_origin(&mut self, by_ps: i64) {
+        let peaks = [&mut self.first.omega, &mut self.all.omega, &mut self.throughout];
+        let at = peaks.into_iter().flatten().map(|peak| &mut peak.at_ps);
+        let at = at.chain(self.pairs.iter_mut().map(|pair| &mut pair.at_ps));
+        for at_ps in at.chain(self.span_ps.iter_mut().flat_map(|(first, last)| [first, last])) {
+            *at_ps = at_ps.saturating_sub(by_ps);
+        }
+    }
+
     /// Notes an event of a process.
     pub(super) fn see(&mut self, process: usize, time_ps: i64) {
         self.seen[process] = true;

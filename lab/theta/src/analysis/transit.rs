@@ -21,6 +21,11 @@ pub struct Longest {
 }
 
 impl Longest {
+    /// Counts from an origin that is later by this much.
+    pub fn move_origin(&mut self, by: i64) {
+        self.flights.iter_mut().for_each(|flight| flight.end = flight.end.saturating_sub(by));
+    }
+
     /// A message is sent, not before any that was pushed earlier.
     #[inline]
     pub fn push(&mut self, delay: i64, end: i64) {
@@ -51,6 +56,13 @@ pub struct Shortest {
 const WORTH_CLEANING: usize = 1024;
 
 impl Shortest {
+    /// Counts from an origin that is later by this much.
+    pub fn move_origin(&mut self, by: i64) {
+        let flights = std::mem::take(&mut self.flights).into_iter();
+        let earlier = |flight: MessageFlight| MessageFlight { end: flight.end.saturating_sub(by), ..flight };
+        self.flights = flights.map(|Reverse(flight)| Reverse(earlier(flight))).collect();
+    }
+
     /// A message is sent.
     pub fn push(&mut self, delay: i64, end: i64) {
         self.flights.push(Reverse(MessageFlight { delay, end }));

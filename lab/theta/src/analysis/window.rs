@@ -44,6 +44,14 @@ impl RoundMessages {
         messages
     }
 
+    fn move_origin(&mut self, by: i64) {
+        for (place, cell) in self.cells.iter_mut().enumerate() {
+            if place % self.stride != ARRIVED && *cell != NEVER {
+                *cell = cell.saturating_sub(by).max(NEVER + 1);
+            }
+        }
+    }
+
     fn clear(&mut self) {
         self.cells.fill(NEVER);
         self.cells.iter_mut().skip(ARRIVED).step_by(self.stride).for_each(|arrived| *arrived = 0);
@@ -221,6 +229,11 @@ impl RoundWindow {
     #[inline]
     pub(super) fn front(&self) -> Option<&RoundMessages> {
         self.round(self.oldest)
+    }
+
+    /// Counts from an origin that is later.
+    pub(super) fn move_origin(&mut self, by: i64) {
+        self.places.iter_mut().for_each(|messages| messages.move_origin(by));
     }
 
     /// Whether `round` was retired with nothing outstanding.

@@ -6,6 +6,7 @@
 //! ([`import_messages`]) and feed an analysis that never ends ([`crate::watch`]), so both give the same figures.
 
 mod lines;
+mod open_rounds;
 mod rounds;
 mod table;
 

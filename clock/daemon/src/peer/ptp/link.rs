@@ -3,8 +3,8 @@
 use crate::config::{DelayChoice, EVENT_PORT, GENERAL_PORT, PtpPlace, ServerConfig, StampChoice};
 use ffclock_ptp::{Audience, Channel, NetworkAddress, PtpTicket, PtpTransmit};
 use ffclock_sys::{
-    AwaitedStamps, BestStamp, DeviceAddress, FrameKind, Received, Sent, SocketEvent, StampDiscarded, StampMode,
-    StampQuality, StampShifts, StampedSocket, Stamper, Transmitted,
+    AwaitedStamps, BestStamp, CardUse, DeviceAddress, FrameKind, Received, Sent, SocketEvent, StampDiscarded,
+    StampMode, StampQuality, StampShifts, StampedPackets, StampedSocket, Stamper, Transmitted,
 };
 use ffclock_units::{Exchange, Moment, Mono};
 use std::io;
@@ -37,6 +37,8 @@ pub(super) struct PtpLink {
     general: Option<StampedSocket>,
     place: String,
     local: Option<IpAddr>,
+    /// The device that is configured; none where a host is asked by unicast.
+    device: Option<String>,
     way: Way,
     waiting: AwaitedStamps<PtpTicket>,
 }
@@ -62,7 +64,8 @@ impl PtpLink {
             PtpPlace::Frames => (format!("Ethernet on {device}"), None),
             PtpPlace::Master(master) => (master.to_string(), event.local_address().ok().map(|address| address.ip())),
         };
-        Ok(PtpLink { event, general, place, local, way, waiting: AwaitedStamps::new(MOST_WAITING) })
+        let device = (!matches!(way, Way::Master)).then(|| device.to_owned());
+        Ok(PtpLink { event, general, place, local, device, way, waiting: AwaitedStamps::new(MOST_WAITING) })
     }
 
     /// Where masters are heard.
@@ -73,6 +76,25 @@ impl PtpLink {
     /// The address that messages leave from.
     pub(super) fn local_address(&self) -> Option<IpAddr> {
         self.local
+    }
+
+    /// The device that messages pass, where it is known, and how they pass it.
+    pub(super) fn device(&self) -> (Option<String>, StampedPackets) {
+        let packets = match self.way {
+            Way::Frames(_) => StampedPackets::PtpInFrames,
+            Way::Groups(..) | Way::Master => StampedPackets::PtpOverUdp,
+        };
+        (self.device.clone().or_else(|| self.local.and_then(ffclock_sys::device_with)), packets)
+    }
+
+    /// Takes the stamps of this network card from now on.
+    pub(super) fn use_hardware(&mut self, card: Option<CardUse>) {
+        self.event.use_hardware(card);
+    }
+
+    /// Whether a network card is asked for stamps.
+    pub(super) fn is_in_hardware(&self) -> bool {
+        self.event.mode() == StampMode::Hardware
     }
 
     /// Takes the host's own delays off the stamps from now on.
@@ -189,11 +211,14 @@ fn host_of(NetworkAddress(octets): NetworkAddress, (device, port): (u32, u16)) -
     }
 }
 
-/// Who stamps. Network cards are not asked: see docs/ptp.md. The kernel module knows UDP ports and not frames, so that
-/// its stamp of a packet of NTP might be taken for that of a frame.
+/// Who stamps. The kernel module knows UDP ports and not frames, so that its stamp of a packet of NTP might be taken
+/// for that of a frame.
 fn mode_of(stamps: StampChoice, way: Way) -> StampMode {
-    let is_mistaken = stamps == StampChoice::Module && matches!(way, Way::Frames(_));
-    if stamps.is_in_kernel() && !is_mistaken { StampMode::Kernel } else { StampMode::User }
+    match (stamps, way) {
+        (StampChoice::User, _) | (StampChoice::Module, Way::Frames(_)) => StampMode::User,
+        (StampChoice::Hardware, _) => StampMode::Hardware,
+        (StampChoice::Kernel | StampChoice::Trace | StampChoice::Module, _) => StampMode::Kernel,
+    }
 }
 
 fn way_of(server: &ServerConfig) -> io::Result<Way> {
@@ -289,5 +314,6 @@ mod tests {
         assert_eq!(mode_of(StampChoice::Module, frames), StampMode::User);
         assert_eq!(mode_of(StampChoice::Module, Way::Master), StampMode::Kernel);
         assert_eq!(mode_of(StampChoice::Trace, frames), StampMode::Kernel);
+        assert_eq!(mode_of(StampChoice::Hardware, frames), StampMode::Hardware);
     }
 }

@@ -197,6 +197,26 @@ fn a_master_that_agrees_with_the_last_one_takes_over_at_once() {
     assert!(!has_event(&context, OTHER_SERVER), "{:?}", context.journal.latest());
 }
 
+/// Two masters that take turns every three seconds, each as wrong as it may be by its claim (10 us).
+#[test]
+fn masters_that_flap_leave_the_error_within_the_bound_and_the_rate_known() {
+    let mut context = context();
+    let mut peer = peer_of_one(60, &mut context);
+    let rate_of = |peer: &Peer| peer.estimate().unwrap().period.as_seconds() / 1e-9 - 1.0;
+    assert!(rate_of(&peer).abs() < 5e-7, "{}", rate_of(&peer));
+    for second in 61..361 {
+        let (number, lie) = if second / 3 % 2 == 0 { (2, 8) } else { (1, -8) };
+        exchange_with(&mut peer, number, (second, Span::from_micros(lie)), &mut context);
+        let bound = peer.estimate().unwrap().carried_to(Counter::from_raw(second * 1_000_000_000)).bound;
+        let error = error(&peer, second).abs();
+        assert!(error <= bound.as_span(), "{second}: {error} with a bound of {bound}");
+        assert!(bound < Bound::of(Span::from_millis(1)), "{second}: {bound}");
+        assert!(rate_of(&peer).abs() < 5e-7, "{second}: {}", rate_of(&peer));
+        assert_eq!(peer.basis.counterpart, Some(Counterpart::Master(master(number).port, 0)));
+    }
+    assert!(!has_event(&context, OTHER_SERVER), "neither contradicts the other: {:?}", context.journal.latest());
+}
+
 #[test]
 fn the_estimate_of_a_master_that_is_lost_is_held_until_the_next_gives_time() {
     let (mut context, now) = (context(), ffclock_sys::mono_now());

@@ -9,7 +9,7 @@ use ffclock_reference::{
     ForeignSample, HardwareTime, Judged, Pulse, PulseEvent, PulseTrain, SOCK_BYTES, ShmRefused, ShmWords, SockSample,
 };
 use ffclock_sys::{
-    HardwareClock, PulseDevice, PulseSource, SharedTime, StampDiscarded, Stamper, private_datagram_socket,
+    ClockSource, HardwareClock, PulseDevice, PulseSource, SharedTime, StampDiscarded, Stamper, private_datagram_socket,
 };
 use ffclock_units::{Bound, Leap, Moment, Mono, Period, Span, Stamp, StampLocation, Utc};
 use std::io;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub(super) enum Input {
     Closed,
     Pulses { source: Box<dyn PulseSource>, train: PulseTrain },
-    Clock { clock: HardwareClock, line: PhcLine },
+    Clock { clock: Box<dyn ClockSource>, line: PhcLine },
     Shared { memory: SharedTime, last: Option<ForeignSample> },
     Socket { socket: SampleSocket, last: Option<Moment<Mono>> },
     Machine(Machine),
@@ -56,7 +56,7 @@ impl Input {
             ReferenceInput::Clock(number) => {
                 let (counter, period) = stamper.counter();
                 let clock = HardwareClock::open(*number, counter, period).map_err(text)?;
-                Ok(Input::Clock { clock, line: PhcLine::new(nominal) })
+                Ok(Input::of_clock(Box::new(clock), nominal))
             }
             ReferenceInput::Shared(unit) => {
                 let memory = SharedTime::attach(*unit).map_err(|error| error.to_string())?;
@@ -75,6 +75,11 @@ impl Input {
     /// Pulses from a device or a test.
     pub(super) fn of_pulses(source: Box<dyn PulseSource>, nominal: Period) -> Self {
         Input::Pulses { source, train: PulseTrain::new(nominal) }
+    }
+
+    /// A hardware clock, or a test's.
+    pub(super) fn of_clock(clock: Box<dyn ClockSource>, nominal: Period) -> Self {
+        Input::Clock { clock, line: PhcLine::new(nominal) }
     }
 
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -185,8 +190,15 @@ impl Reference {
         let Input::Clock { clock, line } = &mut self.input else { return Ok(None) };
         let readings = clock.read()?;
         let changes: Vec<PhcChange> = readings.iter().filter_map(|reading| line.add(reading)).collect();
+        let is_stepped = changes.iter().any(|change| matches!(change, PhcChange::Stepped(_)));
         for change in changes {
             self.note_change(change);
+        }
+        if is_stepped {
+            // Of this series some readings may be from before; and none forms a pair with one from before.
+            self.pair_anew();
+            self.refuse("clock-stepped");
+            return Ok(None);
         }
         let Some(narrowest) = readings.iter().min_by_key(|reading| reading.width) else {
             self.refuse("clock-stepped");

@@ -1,5 +1,7 @@
 //! References with stand-ins: pulses that begin the seconds of the system clock, which stand for true time here.
 
+mod hardware_clock;
+
 use super::*;
 use crate::calibrator::Calibrator;
 use crate::config::{Config, DaemonConfig};

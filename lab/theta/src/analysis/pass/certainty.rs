@@ -27,6 +27,13 @@ impl Certainty {
         self.settled_ps = self.settled_ps.or(Some(at_ps));
     }
 
+    /// Counts from an origin that is later.
+    pub(super) fn move_origin(&mut self, by_ps: i64) {
+        for at_ps in self.settled_ps.iter_mut().chain(&mut self.unsent_ps) {
+            *at_ps = at_ps.saturating_sub(by_ps);
+        }
+    }
+
     pub(super) fn is_settled(&self) -> bool {
         self.settled_ps.is_some()
     }

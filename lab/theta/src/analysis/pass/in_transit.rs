@@ -21,6 +21,12 @@ impl InTransit {
         self.since_first = self.since_first.max(Some(delay_ps));
     }
 
+    /// Counts from an origin that is later.
+    pub(super) fn move_origin(&mut self, by_ps: i64) {
+        self.longest.move_origin(by_ps);
+        self.shortest.move_origin(by_ps);
+    }
+
     /// A single message enters, for [`Self::theta_at`].
     pub(super) fn send_message(&mut self, delay_ps: i64, end_ps: i64) {
         self.shortest.push(delay_ps, end_ps);

@@ -75,6 +75,17 @@ impl Positions {
         self.held_ps = self.held_ps.min(switch.at_ps);
     }
 
+    /// Counts from an origin that is later.
+    pub(super) fn move_origin(&mut self, by_ps: i64) {
+        self.positions
+            .iter_mut()
+            .filter_map(|position| position.held.as_mut())
+            .for_each(|held| held.move_origin(by_ps));
+        if !self.holders.is_empty() {
+            self.held_ps = self.held_ps.saturating_sub(by_ps);
+        }
+    }
+
     /// Takes the held switch of a process.
     pub(super) fn unhold(&mut self, process: usize) -> Option<TimedSwitch> {
         let switch = self.positions[process].held.take()?;

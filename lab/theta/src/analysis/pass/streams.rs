@@ -17,6 +17,13 @@ impl Streams {
         self.watermark_ps = self.read_ps.iter().copied().min().unwrap_or(i64::MAX);
     }
 
+    /// Counts from an origin that is later.
+    pub(super) fn move_origin(&mut self, by_ps: i64) {
+        for read_ps in self.read_ps.iter_mut().chain([&mut self.watermark_ps]) {
+            *read_ps = read_ps.saturating_sub(by_ps);
+        }
+    }
+
     /// How far a stream has been read.
     pub(super) fn read_until(&self, stream: usize) -> i64 {
         self.read_ps[stream]

@@ -23,6 +23,14 @@ pub(super) struct TimedSwitch {
     pub(super) rule: SwitchRule,
 }
 
+impl TimedSwitch {
+    /// Counts from an origin that is later.
+    pub(super) fn move_origin(&mut self, by_ps: i64) {
+        self.at_ps = self.at_ps.saturating_sub(by_ps);
+        self.decided_ps = self.decided_ps.saturating_sub(by_ps);
+    }
+}
+
 /// What comes next in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
@@ -42,6 +50,12 @@ pub(super) struct Timeline {
 impl Timeline {
     pub(super) fn insert_broadcast(&mut self, at_ps: i64, broadcast: Broadcast) {
         self.broadcasts.insert(at_ps, broadcast);
+    }
+
+    /// Counts from an origin that is later.
+    pub(super) fn move_origin(&mut self, by_ps: i64) {
+        self.broadcasts.move_origin(by_ps, |_| ());
+        self.switches.move_origin(by_ps, |switch| switch.move_origin(by_ps));
     }
 
     pub(super) fn insert_switch(&mut self, at_ps: i64, switch: TimedSwitch) {

@@ -1,5 +1,6 @@
 //! Messages in the order of their perception to events of a run.
 
+use super::open_rounds::{HeardRound, OpenRounds};
 use super::{MessageError, MessageLine, SENDERS_MAX};
 use crate::record::{
     ClockSample, Event, HostId, LogOrigin, ProcessId, RecordedForm, Round, RunDescription, RunHost, SwitchEvent,
@@ -7,10 +8,16 @@ use crate::record::{
 };
 use ffclock_units::{Counter, Period, Rate};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
-/// Times farther from the first do not fit a log: 50 days.
-const SPAN_NS_MAX: u64 = 50 * 86_400 * 1_000_000_000;
+const DAY_NS: u64 = 86_400 * 1_000_000_000;
+/// Times farther from the origin do not fit a log: 50 days.
+const SPAN_NS_MAX: u64 = 50 * DAY_NS;
+/// A list without an end counts from a later origin when it has come this far.
+const ORIGIN_NS_MAX: u64 = 25 * DAY_NS;
+/// As many messages in a row, all of them more than 50 days after those before: time has gone on.
+const REMOTE_IN_A_ROW: u32 = 16;
+const SECOND_NS: i64 = 1_000_000_000;
 
 /// Whose messages are taken, and how far they may reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +51,7 @@ pub struct PassedOver {
     pub out_of_order: u64,
     /// They took longer than messages may.
     pub too_long: u64,
-    /// More than 50 days from the first one.
+    /// More than 50 days from the first one; in a list without an end, from the one before.
     pub remote: u64,
 }
 
@@ -57,66 +64,19 @@ impl PassedOver {
     }
 }
 
-/// Nearly all ids are numbers, which take no memory of their own.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum RoundId {
-    Number(u64),
-    Word(Box<str>),
-}
-
-impl RoundId {
-    fn of(text: &str) -> Self {
-        // "07" is another word than "7".
-        let number =
-            text.parse().ok().filter(|_| text == "0" || text.starts_with(|first| ('1'..='9').contains(&first)));
-        number.map_or_else(|| RoundId::Word(text.into()), RoundId::Number)
-    }
-}
-
-/// A round to which messages may still come.
-#[derive(Debug)]
-struct OpenRound {
-    number: u64,
-    heard: usize,
-    /// A bit for each sender of the first 64; the rest are below.
-    who: u64,
-    others: Vec<u32>,
-}
-
-impl OpenRound {
-    /// Whether this is the sender's first message of the round.
-    fn hear(&mut self, sender: u32) -> bool {
-        let is_new = match 1_u64.checked_shl(sender - 1) {
-            Some(bit) => {
-                let is_new = self.who & bit == 0;
-                self.who |= bit;
-                is_new
-            }
-            None if self.others.contains(&sender) => false,
-            None => {
-                self.others.push(sender);
-                true
-            }
-        };
-        self.heard += usize::from(is_new);
-        is_new
-    }
-}
-
 /// Makes events of messages.
 #[derive(Debug)]
 pub struct MessageRounds {
     options: MessageOptions,
     senders: HashMap<String, u32>,
     quorum: usize,
-    rounds: HashMap<RoundId, OpenRound>,
-    order: VecDeque<RoundId>,
-    /// The number of the latest round that has begun.
-    begun: u64,
+    rounds: OpenRounds,
     /// The round in which the receiver is.
     current: u64,
     origin_ns: Option<i64>,
     newest_ns: i64,
+    /// The latest message that was remote, and how many were in a row.
+    remote: (i64, u32),
     taken: u64,
     passed_over: PassedOver,
 }
@@ -136,15 +96,14 @@ impl MessageRounds {
             return Err(MessageError::Tolerated { tolerated: options.tolerated, senders: count });
         };
         Ok(MessageRounds {
+            rounds: OpenRounds::new(options.rounds_open),
             options,
             senders,
             quorum,
-            rounds: HashMap::new(),
-            order: VecDeque::new(),
-            begun: 0,
             current: 1,
             origin_ns: None,
             newest_ns: i64::MIN,
+            remote: (0, 0),
             taken: 0,
             passed_over: PassedOver::default(),
         })
@@ -191,12 +150,54 @@ impl MessageRounds {
 
     /// Rounds that have begun.
     pub fn rounds(&self) -> u64 {
-        self.begun
+        self.rounds.begun()
     }
 
     /// Messages that were left out.
     pub fn passed_over(&self) -> PassedOver {
         self.passed_over
+    }
+
+    /// The latest perception since the origin, in nanoseconds; `i64::MIN` before the first.
+    pub(crate) fn newest_ns(&self) -> i64 {
+        self.newest_ns
+    }
+
+    /// Messages that take longer are passed over, in nanoseconds.
+    pub(crate) fn longest_ns(&self) -> u64 {
+        self.options.longest_ns
+    }
+
+    /// By how many nanoseconds, whole seconds of them, the origin must move on before this message is taken: time has
+    /// gone so far that the rest of it would not fit. `None` nearly always.
+    pub(crate) fn origin_moves_by(&mut self, message: &MessageLine<'_>) -> Option<i64> {
+        let (origin_ns, perceived_ns) = (self.origin_ns?, message.perceived_ns?);
+        let since_ns = perceived_ns.saturating_sub(origin_ns);
+        if since_ns < ORIGIN_NS_MAX as i64 || !self.is_possible(message, perceived_ns) {
+            return None;
+        }
+        if since_ns.abs_diff(self.newest_ns) > SPAN_NS_MAX {
+            // One line may be wrong by anything; many that agree are not.
+            let agrees = self.remote.0.abs_diff(perceived_ns) < SPAN_NS_MAX;
+            self.remote = (perceived_ns, if agrees { self.remote.1 + 1 } else { 1 });
+            if self.remote.1 < REMOTE_IN_A_ROW {
+                return None;
+            }
+        }
+        Some(since_ns - since_ns.rem_euclid(SECOND_NS))
+    }
+
+    fn is_possible(&self, message: &MessageLine<'_>, perceived_ns: i64) -> bool {
+        message.receiver == self.options.receiver
+            && self.senders.contains_key(message.sender)
+            && perceived_ns.abs_diff(message.sent_ns) <= self.options.longest_ns
+    }
+
+    /// Counts all times from an origin that is later by this many nanoseconds.
+    pub(crate) fn move_origin(&mut self, by_ns: i64) {
+        self.origin_ns = self.origin_ns.map(|origin_ns| origin_ns.saturating_add(by_ns));
+        self.newest_ns = self.newest_ns.saturating_sub(by_ns);
+        self.remote = (0, 0);
     }
 
     /// Takes the next message, and hands over its events.
@@ -209,11 +210,12 @@ impl MessageRounds {
         take: &mut dyn FnMut(&Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some((sender, sent_ns, perceived_ns)) = self.usable(message) else { return Ok(()) };
-        let Some((round, heard)) = self.hear(message.id, sender) else {
+        let Some(HeardRound { number: round, heard }) = self.rounds.hear(message.id, sender) else {
             self.passed_over.repeated += 1;
             return Ok(());
         };
         self.newest_ns = perceived_ns;
+        self.remote.1 = 0;
         self.taken += 1;
         let counter = |at_ns: i64| Counter::from_raw(at_ns as u64);
         let (sender, at) = (ProcessId(sender), counter(perceived_ns));
@@ -257,24 +259,5 @@ impl MessageRounds {
             return count(|over| &mut over.too_long);
         }
         Some((sender, sent_ns, perceived_ns))
-    }
-
-    /// The round of an id, and how many senders have been heard in it now. `None` if this one had been.
-    fn hear(&mut self, id: &str, sender: u32) -> Option<(u64, usize)> {
-        let id = RoundId::of(id);
-        if let Some(round) = self.rounds.get_mut(&id) {
-            return round.hear(sender).then_some((round.number, round.heard));
-        }
-        self.begun += 1;
-        let mut round = OpenRound { number: self.begun, heard: 0, who: 0, others: vec![] };
-        round.hear(sender);
-        self.order.push_back(id.clone());
-        self.rounds.insert(id, round);
-        if self.order.len() > self.options.rounds_open
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.rounds.remove(&oldest);
-        }
-        Some((self.begun, 1))
     }
 }

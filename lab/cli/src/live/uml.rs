@@ -1,0 +1,86 @@
+//! The interposer compared with a real kernel: a guest of user-mode Linux, whose `kernel/time/ntp.c` does what the
+//! interposer models. Both do the same script at the same time. The guest's clock is read where it lies, in the memory
+//! of its kernel, as the interposer's is read in its file.
+
+mod discipline;
+mod history;
+mod timekeeper;
+
+use super::interposer;
+use crate::failure::Failure;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a guest may take to begin, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The exit code of tests/uml/guest where no guest can be had.
+const SKIPPED: i32 = 77;
+
+/// A guest that runs the plan of its directory; it ends with this value.
+#[derive(Debug)]
+pub(super) struct Guest {
+    directory: PathBuf,
+    process: Child,
+}
+
+impl Guest {
+    /// Boots a guest with this plan; none where the machine cannot, for a reason that is printed.
+    pub(super) fn boot(directory: &Path, plan: &str) -> Option<Guest> {
+        fs::write(directory.join("plan"), plan).unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/uml/guest");
+        let mut command = Command::new(script);
+        let process = command.arg(directory).arg("PRIORITY=10").stdout(Stdio::inherit()).spawn().unwrap();
+        let mut guest = Guest { directory: directory.to_owned(), process };
+        let begin = Instant::now();
+        while !guest.has("began") {
+            if let Some(status) = guest.process.try_wait().unwrap() {
+                assert_eq!(status.code(), Some(SKIPPED), "the guest did not begin: {}", guest.console());
+                return None;
+            }
+            assert!(begin.elapsed() < PATIENCE, "the guest did not begin: {}", guest.console());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(guest)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        fs::metadata(self.directory.join(name)).is_ok_and(|about| about.len() > 0)
+    }
+
+    fn console(&self) -> String {
+        fs::read_to_string(self.directory.join("console.log")).unwrap_or_default()
+    }
+
+    /// Whether its plan has been run.
+    pub(super) fn is_done(&self) -> bool {
+        self.has("ended")
+    }
+
+    /// Whether its kernel runs.
+    fn runs(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_none()
+    }
+
+    /// The process that is its kernel: the only child of the one that holds its process namespace.
+    fn kernel(&self) -> u32 {
+        let holder = self.process.id();
+        let children = fs::read_to_string(format!("/proc/{holder}/task/{holder}/children")).unwrap();
+        children.split_whitespace().next().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Compiles the program that does a script: one for a guest, which has no libraries, and one for the interposer.
+fn build_performers(directory: &Path) -> Result<(), Failure> {
+    let source = include_str!("uml/performer.c");
+    interposer::compile(directory, ("performer-static", source), &["-static"])?;
+    interposer::compile(directory, ("performer", source), &[]).map(|_| ())
+}

@@ -1,0 +1,90 @@
+//! What a guest's clock showed over its raw counter, from readings of its kernel, and how late the kernel was. It
+//! changes the rate for a new second at its next interrupt, of which there are 100 in a second, and later still where
+//! the host lets it wait.
+
+use super::timekeeper::{Lines, SHIFT};
+
+const NS: f64 = (1_u64 << SHIFT) as f64;
+const SECOND: i128 = 1_000_000_000 << SHIFT;
+/// A change of the multiplier below this is the kernel's rounding.
+const ROUNDING: i128 = 8;
+/// A change of rate that comes within this time after the begin of a second is that second's [parts].
+const LATE_AT_MOST: i128 = SECOND / 4;
+
+/// One line and the raw counter [parts] from which on it holds.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from: i128,
+    lines: Lines,
+    /// What the clock would have gained more by now if no second had begun late [ns].
+    withheld: f64,
+}
+
+/// The past of a guest's clock.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    pieces: Vec<Piece>,
+}
+
+impl Lines {
+    fn raw_at(&self, cycle: i128) -> i128 {
+        self.raw + (cycle - self.cycle) * self.raw_slope
+    }
+
+    /// What the clock shows at a raw reading, both in parts.
+    fn shown_at(&self, raw: i128) -> i128 {
+        self.shown + (raw - self.raw) * self.slope / self.raw_slope
+    }
+
+    fn rate(&self) -> f64 {
+        self.slope as f64 / self.raw_slope as f64 - 1.0
+    }
+
+    /// Where the next line takes over: where the two meet if the rate changed, else at the next one's begin.
+    fn until(&self, next: &Lines) -> i128 {
+        let turn = next.slope - self.slope;
+        if turn.abs() > ROUNDING {
+            let behind = self.shown + (next.cycle - self.cycle) * self.slope - next.shown;
+            let met = next.raw_at(next.cycle + behind / turn);
+            if (self.raw..next.raw + SECOND / 50).contains(&met) {
+                return met;
+            }
+        }
+        next.raw
+    }
+}
+
+impl History {
+    /// Takes a reading, if it is a new one.
+    pub(super) fn add(&mut self, lines: Lines) {
+        let Some(last) = self.pieces.last() else {
+            return self.pieces.push(Piece { from: lines.raw, lines, withheld: 0.0 });
+        };
+        if !lines.is_later_than(&last.lines) {
+            return;
+        }
+        let from = last.lines.until(&lines);
+        // How long ago the second began that this line belongs to, as the line before it had it.
+        let late = last.lines.shown_at(from).rem_euclid(SECOND);
+        let turned = (lines.slope - last.lines.slope).abs() > ROUNDING;
+        let withheld =
+            if turned && late < LATE_AT_MOST { (lines.rate() - last.lines.rate()) * late as f64 / NS } else { 0.0 };
+        self.pieces.push(Piece { from, lines, withheld: last.withheld + withheld });
+    }
+
+    /// The longest time without a new reading between two raw readings [ns].
+    pub(super) fn gap_max(&self, from: i64, to: i64) -> i64 {
+        let within = |piece: &&Piece| (from..to).contains(&((piece.lines.raw >> SHIFT) as i64));
+        let raws: Vec<i128> = self.pieces.iter().filter(within).map(|piece| piece.lines.raw).collect();
+        raws.windows(2).map(|two| ((two[1] - two[0]) >> SHIFT) as i64).max().unwrap_or(i64::MAX)
+    }
+
+    /// What the clock shows [ns] at a raw reading [ns], as if each second had begun in time.
+    pub(super) fn shown_at(&self, raw_ns: i64) -> i64 {
+        let raw = i128::from(raw_ns) << SHIFT;
+        let index = self.pieces.partition_point(|piece| piece.from <= raw).max(1) - 1;
+        let piece = &self.pieces[index];
+        let shown = piece.lines.shown_at(raw) + (piece.withheld * NS) as i128;
+        (shown >> SHIFT) as i64
+    }
+}
