@@ -1,6 +1,6 @@
 //! The live laboratory in seconds: real daemons with clocks of their own, a run that is killed and resumed, and what
-//! goes wrong: a daemon that is missing, refuses to start or ends, a router or a server that dies, a link that is deleted,
-//! a full disk. Each time what was measured is kept and marked, and nothing is left running.
+//! goes wrong: a daemon that is missing, refuses to start or ends, a router or a server that dies, a link that is
+//! deleted, a full disk. Each time what was measured is kept and marked, and nothing is left running.
 
 use super::{fresh_directory, programs, root};
 use ffclock_sys::{KernelClockState, KernelFlags};
