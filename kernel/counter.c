@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ffcounter: cumulative 64-bit counters over the hardware counters of x86.
+ * ffcounter: cumulative 64-bit counters over the hardware counters of a
+ * machine, and over whatever the kernel keeps time with.
  *
  * A counter narrower than 64 bits is extended by adding up the distance
  * between its readings, which are taken every QUARTER jiffies at least, also on
@@ -15,14 +16,19 @@
  * figure for the frequency of the TSC may be far off in a virtual machine that
  * was held up while it booted.
  *
+ * What the kernel keeps time with is one of the counters that the module reads
+ * itself, or it is found out: its rate by the kernel's raw clock, which is made
+ * from it, and its width where it turns for the first time. Until its rate is
+ * known, FFCOUNTER_ACTIVE is not there.
+ *
+ * Where this says TSC, other architectures have the counter that each of their
+ * CPUs has of its own.
+ *
  * Nothing here sets or steers a clock.
  */
-#include <linux/acpi.h>
-#include <linux/acpi_pmtmr.h>
 #include <linux/bits.h>
 #include <linux/clocksource.h>
 #include <linux/delay.h>
-#include <linux/io.h>
 #include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/miscdevice.h>
@@ -34,11 +40,8 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
-#include <asm/hpet.h>
-#include <asm/msr.h>
-#include <asm/pvclock.h>
-#include <asm/tsc.h>
 #include "ffcounter.h"
+#include "hardware.h"
 
 #define QUARTER (HZ / 4)
 #define NO_LIMIT S64_MAX
@@ -60,55 +63,19 @@ struct ffc {
 	s64 limit;			/* half a turn, TSC cycles */
 	int error;			/* reason that it is unreadable now */
 	u8 cs_seq;			/* ACTIVE: switches of clocksource */
+	bool is_unknown;		/* ACTIVE: no counter that is read here */
+	u64 first;			/* ACTIVE: where its epoch began, */
+	s64 first_ns;			/* and the raw clock there */
 	struct ffcounter_page *page;	/* NULL: no page */
 };
 
+/* As if the machine had no hardware that is known here: for the tests. */
+static bool blind;
+module_param(blind, bool, 0444);
+/* How long the raw clock is compared: its ns make the rate good to 1e-8 then. */
+#define RATE_TAKES_NS (90 * NSEC_PER_MSEC)
+
 static struct ffc counters[FFCOUNTER_COUNT];
-static void __iomem *hpet;
-static u32 pm_port;
-
-static u64 read_tsc(void)
-{
-	return rdtsc_ordered();
-}
-
-static u64 read_hpet(void)
-{
-	return readl(hpet + HPET_COUNTER);
-}
-
-static u64 read_pm(void)
-{
-	return inl(pm_port) & ACPI_PM_MASK;
-}
-
-/* Some chipsets do not latch the timer: a reading counts between two others. */
-static u64 read_pm_safe(void)
-{
-	u64 before, now, after;
-
-	do {
-		before = read_pm();
-		now = read_pm();
-		after = read_pm();
-	} while (((now - before) & ACPI_PM_MASK) > ACPI_PM_MASK / 2 ||
-		 ((after - now) & ACPI_PM_MASK) > ACPI_PM_MASK / 2);
-	return now;
-}
-
-/* Only used where the hypervisor says that it is the same on each CPU. */
-static u64 read_kvm(void)
-{
-	struct pvclock_vcpu_time_info *pvti = &pvclock_get_pvti_cpu0_va()->pvti;
-	unsigned int version;
-	u64 now;
-
-	do {
-		version = pvclock_read_begin(pvti);
-		now = __pvclock_read_cycles(pvti, rdtsc_ordered());
-	} while (pvclock_read_retry(pvti, version));
-	return now;
-}
 
 static u64 read_hardware(const struct ffc *c, struct system_time_snapshot *snap)
 {
@@ -126,12 +93,40 @@ static s64 distance(const struct ffc *c, u64 now)
 	return (s64)((now - c->last) << shift) >> shift;
 }
 
+/*
+ * A counter whose width is not known yet has turned: it shows less than half of
+ * what it showed. (A reading of another CPU may be a little less.)
+ */
+static bool has_turned(const struct ffc *c, u64 now)
+{
+	return c->is_unknown && c->base.width == 64 && now < c->last / 2;
+}
+
+/*
+ * The narrowest width that has room for what it showed last, if the time that
+ * the raw clock measured fits.
+ */
+static void find_width(struct ffc *c, const struct system_time_snapshot *snap)
+{
+	u32 width = fls64(c->last);
+	u64 passed = (snap->cycles - c->last) & GENMASK_ULL(width - 1, 0);
+	u64 since_first = c->last - c->first + passed;
+	u64 expected = mul_u64_u64_div_u64(ktime_to_ns(snap->raw) - c->first_ns,
+					   c->base.frequency_millihertz,
+					   1000000000000ULL);
+
+	/* The rate is known to 1e-8, and a turn is no small part of the whole. */
+	if (max(since_first, expected) - min(since_first, expected) <
+	    BIT_ULL(width) / 8)
+		c->base.width = width;
+}
+
 static bool is_fresh(const struct ffc *c, const struct system_time_snapshot *snap)
 {
 	if (!c->read && snap->cs_was_changed_seq != c->cs_seq)
 		return false;
 	return c->limit == NO_LIMIT ||
-		(s64)(rdtsc_ordered() - c->tsc) < c->limit;
+		(s64)(ffc_cycles() - c->tsc) < c->limit;
 }
 
 /*
@@ -149,8 +144,8 @@ static void learn_limit(struct ffc *c, u64 passed, s64 cycles)
 	if (c->base.width == 64 || passed < half >> 11 || cycles <= 0)
 		return;
 	limit = div64_u64((u64)cycles << 10, passed) * ((half - half / 8) >> 10);
-	limit = max_t(u64, limit, tsc_khz * 1000ULL);
-	c->limit = check_tsc_unstable() ? NO_LIMIT : min_t(u64, c->limit, limit);
+	limit = max_t(u64, limit, ffc_cycles_khz() * 1000);
+	c->limit = ffc_cycles_are_unsteady() ? NO_LIMIT : min_t(u64, c->limit, limit);
 }
 
 /* The hardware that the kernel reads: its readings surround the kernel's own. */
@@ -159,6 +154,7 @@ static int identify(struct system_time_snapshot *snap)
 	u64 before, after;
 	int id, tries;
 
+	ktime_get_snapshot(snap);
 	for (id = FFCOUNTER_TSC; id < FFCOUNTER_COUNT; id++) {
 		struct ffc *c = &counters[id];
 
@@ -201,7 +197,7 @@ static u32 flags_of(const struct ffc *c)
 	if (!c->read || READ_ONCE(counters[FFCOUNTER_ACTIVE].base.underlying) == under)
 		flags |= FFCOUNTER_F_ACTIVE;
 	if (under == FFCOUNTER_TSC)
-		flags |= check_tsc_unstable() ?
+		flags |= ffc_cycles_are_unsteady() ?
 			FFCOUNTER_F_UNTRUSTED : FFCOUNTER_F_PAGE;
 	return flags;
 }
@@ -218,19 +214,36 @@ static void begin_epoch(struct ffc *c)
 		const struct ffc *under = &counters[max(id, 0)];
 
 		c->cs_seq = snap.cs_was_changed_seq;
+		c->is_unknown = id < 0;
 		c->error = min(id, 0);
 		c->base.underlying = max(id, 0);
 		c->base.width = id < 0 ? 64 : under->base.width;
-		c->base.frequency_millihertz = under->base.frequency_millihertz;
+		c->base.frequency_millihertz =
+			id < 0 ? 0 : under->base.frequency_millihertz;
 		c->limit = id < 0 ? NO_LIMIT : READ_ONCE(under->limit);
 	}
-	c->tsc = rdtsc_ordered();
+	c->tsc = ffc_cycles();
 	c->last = read_hardware(c, &snap);
+	c->first = c->last;
+	c->first_ns = c->read ? 0 : ktime_to_ns(snap.raw);
 	/* A counter that never wraps is its own cumulative value. */
-	c->base.value = c->base.width == 64 ? c->last :
+	c->base.value = c->base.width == 64 && !c->is_unknown ? c->last :
 		(round_up(c->base.value, EPOCHS_APART) + EPOCHS_APART) & S64_MAX;
 	c->base.flags = flags_of(c);
 	write_page(c);
+}
+
+/* The rate of a counter that is not known, once enough time has passed. */
+static void find_rate(struct ffc *c, const struct system_time_snapshot *snap)
+{
+	s64 since_ns = ktime_to_ns(snap->raw) - c->first_ns;
+
+	if (since_ns < RATE_TAKES_NS)
+		return;
+	c->base.frequency_millihertz =
+		mul_u64_u64_div_u64(snap->cycles - c->first, 1000000000000ULL,
+				    since_ns);
+	c->error = 0;
 }
 
 static void advance(struct ffc *c)
@@ -241,16 +254,20 @@ static void advance(struct ffc *c)
 
 	if (c->error == -EAGAIN)	/* asleep */
 		return;
-	before = rdtsc_ordered();
+	before = ffc_cycles();
 	now = read_hardware(c, &snap);
+	if (has_turned(c, now) && !c->error)
+		find_width(c, &snap);
 	passed = distance(c, now);
-	if (!is_fresh(c, &snap)) {
+	if (!is_fresh(c, &snap) || has_turned(c, now)) {
 		begin_epoch(c);
 		return;
 	}
+	if (c->is_unknown && c->error)
+		find_rate(c, &snap);
 	c->base.flags = flags_of(c);
 	if (passed > 0) {
-		learn_limit(c, passed, rdtsc_ordered() - c->tsc);
+		learn_limit(c, passed, ffc_cycles() - c->tsc);
 		c->base.value += passed;
 		c->last = now;
 		c->tsc = before;
@@ -289,6 +306,7 @@ static int get(struct ffc *c, struct ffcounter_sample *out,
 	unsigned int seq;
 	bool fresh;
 	int error;
+	u64 now;
 
 	if (!c->base.width)
 		return -ENODEV;
@@ -297,8 +315,9 @@ static int get(struct ffc *c, struct ffcounter_sample *out,
 			seq = read_seqcount_begin(&c->seq);
 			error = c->error;
 			*out = c->base;
-			out->value += distance(c, read_hardware(c, snap));
-			fresh = is_fresh(c, snap);
+			now = read_hardware(c, snap);
+			out->value += distance(c, now);
+			fresh = is_fresh(c, snap) && !has_turned(c, now);
 		} while (read_seqcount_retry(&c->seq, seq));
 		if (error == -EAGAIN || (error && fresh))
 			return error;
@@ -352,12 +371,12 @@ static int get_latency(struct ffc *c, struct ffcounter_latency *out)
 	if (error)
 		return error;
 	preempt_disable();
-	out->tsc[0] = rdtsc_ordered();
-	out->tsc[1] = rdtsc_ordered();
+	out->tsc[0] = ffc_cycles();
+	out->tsc[1] = ffc_cycles();
 	read_hardware(c, &snap);
-	out->tsc[2] = rdtsc_ordered();
+	out->tsc[2] = ffc_cycles();
 	error = get(c, &sample, &snap);
-	out->tsc[3] = rdtsc_ordered();
+	out->tsc[3] = ffc_cycles();
 	preempt_enable();
 	out->id = c->base.id;
 	out->epoch = sample.epoch;
@@ -527,47 +546,6 @@ static void add(u16 id, u64 (*read)(void), u16 width, u64 millihertz)
 	counters[id].base.frequency_millihertz = millihertz;
 }
 
-static void find_hpet(void)
-{
-	struct acpi_table_header *table;
-	u64 address;
-
-	if (!is_hpet_enabled() ||
-	    ACPI_FAILURE(acpi_get_table(ACPI_SIG_HPET, 0, &table)))
-		return;
-	address = ((struct acpi_table_hpet *)table)->address.address;
-	acpi_put_table(table);
-	hpet = ioremap(address, HPET_MMAP_SIZE);
-	/* The upper half of the capabilities is the period [fs]. */
-	if (hpet && readl(hpet + HPET_PERIOD))
-		add(FFCOUNTER_HPET, read_hpet, 32,
-		    div64_u64(1000000000000000000ULL,
-			      readl(hpet + HPET_PERIOD)));
-}
-
-static void find_pm(void)
-{
-	const struct acpi_generic_address *timer = &acpi_gbl_FADT.xpm_timer_block;
-
-	pm_port = acpi_gbl_FADT.pm_timer_block;
-	if (timer->address && timer->space_id == ACPI_ADR_SPACE_SYSTEM_IO)
-		pm_port = timer->address;
-	/* It has 24 bits or 32; only 24 are certain. */
-	if (!pm_port)
-		return;
-	add(FFCOUNTER_ACPI_PM, read_pm, 24, PMTMR_TICKS_PER_SEC * 1000ULL);
-	add(FFCOUNTER_ACPI_PM_SAFE, read_pm_safe, 24,
-	    PMTMR_TICKS_PER_SEC * 1000ULL);
-}
-
-static void find_kvm(void)
-{
-	struct pvclock_vsyscall_time_info *info = pvclock_get_pvti_cpu0_va();
-
-	if (info && info->pvti.flags & PVCLOCK_TSC_STABLE_BIT)
-		add(FFCOUNTER_KVM_CLOCK, read_kvm, 64, 1000000000000ULL);
-}
-
 static int make_page(u16 id)
 {
 	struct ffcounter_page *page = (void *)get_zeroed_page(GFP_KERNEL);
@@ -581,8 +559,7 @@ static int make_page(u16 id)
 
 static void let_go(void)
 {
-	if (hpet)
-		iounmap(hpet);
+	ffc_release_hardware();
 	free_page((unsigned long)counters[FFCOUNTER_ACTIVE].page);
 	free_page((unsigned long)counters[FFCOUNTER_TSC].page);
 }
@@ -605,11 +582,8 @@ static int __init ffc_init(void)
 	error = make_page(FFCOUNTER_ACTIVE) ?: make_page(FFCOUNTER_TSC);
 	if (error)
 		goto fail;
-	if (boot_cpu_has(X86_FEATURE_TSC) && tsc_khz)
-		add(FFCOUNTER_TSC, read_tsc, 64, tsc_khz * 1000000ULL);
-	find_hpet();
-	find_pm();
-	find_kvm();
+	if (!blind)
+		ffc_find_hardware(add);
 	add(FFCOUNTER_ACTIVE, NULL, 64, 0);
 	change_all(begin_epoch);
 	/* Before the first reader: long enough to learn the limits. */

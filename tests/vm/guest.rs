@@ -3,6 +3,7 @@
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
 //!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | followed SECONDS NOISE-NS MOST | referenced SECONDS NOISE-NS MOST | pair SECONDS NOISE-NS MOST | suspend | latency | steer | serve | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY | restored
+//!     guest found CLOCKSOURCE BITS HERTZ SECONDS
 //!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
@@ -21,6 +22,8 @@ mod clock;
 mod clocks;
 #[path = "epochs.rs"]
 mod epochs;
+#[path = "found.rs"]
+mod found;
 #[path = "hardware.rs"]
 mod hardware;
 #[path = "machine.rs"]
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["counters", clocksource, seconds, hertz] => counters(clocksource, number(seconds), number(hertz)),
+        ["found", clocksource, width, hertz, seconds] => found::active(clocksource, [width, hertz, seconds]),
         ["concurrent"] => concurrent(),
         ["switch"] => epochs::switch(),
         ["paused", seconds] => epochs::paused(number(seconds)),

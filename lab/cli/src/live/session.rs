@@ -71,10 +71,12 @@ struct SessionPlan {
     session: u32,
     /// What earlier sessions have watched [s].
     watched_s: f64,
+    begun: Instant,
 }
 
 /// Runs the next session of a run, until its time is over.
 pub(super) fn run(directory: &Path, peers: &Path) -> Result<(), Failure> {
+    let begun = Instant::now();
     let directory = fs::canonicalize(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let _lock = lock(&directory)?;
     let record = RunRecord::read(&directory)?;
@@ -88,6 +90,7 @@ pub(super) fn run(directory: &Path, peers: &Path) -> Result<(), Failure> {
         peers: peers.to_owned(),
         record,
         directory,
+        begun,
     };
     if plan.watched_s >= plan.record.duration_s {
         return Ok(());
@@ -202,6 +205,8 @@ struct Session<'a> {
     burners: Vec<Worker>,
     running: Vec<Running>,
     begun: Instant,
+    /// All clocks were read once.
+    is_ready: bool,
     path: PathChange,
     /// The host's clock less its monotonic clock.
     host_offset: Span,
@@ -224,6 +229,7 @@ impl<'a> Session<'a> {
             burners: Vec::new(),
             running: Vec::new(),
             begun: Instant::now(),
+            is_ready: false,
             path: PathChange::Join,
             host_offset: host_offset(),
         };
@@ -374,6 +380,11 @@ impl<'a> Session<'a> {
             let Some(seen) = running.watched.look()? else { continue };
             let (error_ns, bound_ns) = (seen.error_ns, seen.bound_ns);
             looks.push(LookedAt { session, t_s, contestant: running.number, error_ns, bound_ns });
+        }
+        if !self.is_ready && looks.len() == self.running.len() {
+            self.is_ready = true;
+            let took_s = self.plan.begun.elapsed().as_secs_f64();
+            self.plan.note(t_s, &format!("all clocks are read ({}), {took_s:.1} s after the command", looks.len()))?;
         }
         Ok(looks)
     }

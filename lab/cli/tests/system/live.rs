@@ -1,6 +1,6 @@
 //! The live laboratory in seconds: real daemons with clocks of their own, a run that is killed and resumed, and what
-//! goes wrong: a daemon that is missing, refuses to start or ends, a router that dies, a link that is deleted, a full
-//! disk. Each time what was measured is kept and marked, and nothing is left running.
+//! goes wrong: a daemon that is missing, refuses to start or ends, a router or a server that dies, a link that is
+//! deleted, a full disk. Each time what was measured is kept and marked, and nothing is left running.
 
 use super::{fresh_directory, programs, root};
 use ffclock_sys::{KernelClockState, KernelFlags};
@@ -111,6 +111,49 @@ fn a_run_that_is_killed_leaves_nothing_running_and_is_resumed() {
     assert!(events.iter().any(|event| event.as_str().unwrap().contains("session 1 begins")), "{resumed:#}");
 }
 
+/// Of the processes of a run, which have its directory in their command line or surroundings [KiB].
+fn memory_of(directory: &Path) -> u64 {
+    let wanted = directory.display().to_string();
+    let of = |entry: &fs::DirEntry| {
+        let read =
+            |name: &str| String::from_utf8_lossy(&fs::read(entry.path().join(name)).unwrap_or_default()).into_owned();
+        if !["cmdline", "environ"].iter().any(|name| read(name).contains(&wanted)) {
+            return 0;
+        }
+        let rollup = read("smaps_rollup");
+        let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
+        line.split_whitespace().next().map_or(0, |number| number.parse().unwrap())
+    };
+    fs::read_dir("/proc").unwrap().flatten().map(|entry| of(&entry)).sum()
+}
+
+#[test]
+fn six_daemons_and_a_router_are_ready_and_take_little_memory() {
+    let Some(peers) = peers() else { return };
+    let all = ["ntpd", "ptp4l"]
+        .iter()
+        .all(|name| Command::new(peers.join(name)).arg("--version").output().is_ok_and(|ended| ended.status.success()));
+    if !all {
+        println!("SKIP: six daemons at once: ntpd or ptp4l is not unpacked (make setup)");
+        return;
+    }
+    let output = fresh_directory("live-six").join("run");
+    let six = "ffclockd-learned,ffclockd-classic,chronyd-default,chronyd-tuned,ntpd-default,ptp4l-default";
+    let run = ["run", "congested-16", "--poll", "1", "--for", "7 s", "--settle", "1 s", "--only", six];
+    let mut child = live(&run).arg("--output").arg(&output).arg("--peers").arg(&peers).spawn().unwrap();
+    wait_for_samples(&output, 12 * 6, &mut child);
+    let memory_kib = memory_of(&output);
+    let ended = child.wait_with_output().unwrap();
+    let summary: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(summary["is_complete"], true, "{summary:#}");
+    let events = summary["events"].as_array().unwrap().iter().map(|event| event.as_str().unwrap());
+    let ready = events.filter(|event| event.contains("all clocks are read (6)")).collect::<Vec<_>>();
+    assert_eq!(ready.len(), 1, "{summary:#}");
+    println!("six daemons, server, master and router: {memory_kib} KiB; {}", ready[0]);
+    // A daemon alone has some MiB: they were all counted.
+    assert!((10 << 10..1 << 20).contains(&memory_kib), "{memory_kib} KiB");
+}
+
 /// A directory of peers with these scripts in it. The wrappers depend on the names by which they are called.
 fn peers_of(directory: &Path, scripts: &[(&str, String)]) -> PathBuf {
     let place = directory.join("peers");
@@ -179,19 +222,24 @@ fn run_to_end(program: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_run_without_its_router_ends_with_what_it_has() {
+fn a_run_without_its_router_or_its_server_ends_with_what_it_has() {
     if peers().is_none() {
         return;
     }
-    let output = fresh_directory("live-router").join("run");
-    let run = ["run", "congested-16", "--poll", "1", "--for", "60 s", "--settle", "1 s", "--only", "ffclockd-learned"];
-    let (succeeds, summary, said) =
-        disturbed(&output, &run, |output| run_to_end("kill", &["-9", &process_of(output, "/router").to_string()]));
-    assert!(!succeeds && said.contains("the router ended: signal: 9"), "{said}");
-    assert_eq!(summary["is_complete"], false, "{summary:#}");
-    assert!(summary["events"].to_string().contains("session 0 failed: the router ended"), "{summary:#}");
-    assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
-    wait_until_gone(&output);
+    for (plan, name, program, place) in
+        [("congested-16", "the router", "/router", "router"), ("quiet-1", "the server", "/chronyd", "server")]
+    {
+        let output = fresh_directory(&format!("live-without-{place}")).join("run");
+        let run = ["run", plan, "--poll", "1", "--for", "60 s", "--settle", "1 s", "--only", "ffclockd-learned"];
+        let (succeeds, summary, said) = disturbed(&output, &run, |output| {
+            run_to_end("kill", &["-9", &process_of(&output.join(place), program).to_string()]);
+        });
+        assert!(!succeeds && said.contains(&format!("{name} ended: signal: 9")), "{said}");
+        assert_eq!(summary["is_complete"], false, "{summary:#}");
+        assert!(summary["events"].to_string().contains(&format!("session 0 failed: {name} ended")), "{summary:#}");
+        assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
+        wait_until_gone(&output);
+    }
 }
 
 #[test]
