@@ -238,6 +238,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help__subcmd__theta,simulate)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__simulate"
                 ;;
+            ffclock__lab__subcmd__help__subcmd__theta,taps)
+                cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__taps"
+                ;;
             ffclock__lab__subcmd__help__subcmd__theta,watch)
                 cmd="ffclock__lab__subcmd__help__subcmd__theta__subcmd__watch"
                 ;;
@@ -412,6 +415,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__theta,simulate)
                 cmd="ffclock__lab__subcmd__theta__subcmd__simulate"
                 ;;
+            ffclock__lab__subcmd__theta,taps)
+                cmd="ffclock__lab__subcmd__theta__subcmd__taps"
+                ;;
             ffclock__lab__subcmd__theta,watch)
                 cmd="ffclock__lab__subcmd__theta__subcmd__watch"
                 ;;
@@ -453,6 +459,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__theta__subcmd__help,simulate)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__simulate"
+                ;;
+            ffclock__lab__subcmd__theta__subcmd__help,taps)
+                cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__taps"
                 ;;
             ffclock__lab__subcmd__theta__subcmd__help,watch)
                 cmd="ffclock__lab__subcmd__theta__subcmd__help__subcmd__watch"
@@ -1503,7 +1512,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__theta)
-            opts="analyse correlate coverage advise check run rank load simulate report import watch why"
+            opts="analyse correlate coverage advise check run rank load simulate report import watch taps why"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1657,6 +1666,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__simulate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__theta__subcmd__taps)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2867,7 +2890,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta)
-            opts="-h --page --json --help analyse correlate coverage advise check run rank load simulate report import watch why help"
+            opts="-h --page --json --help analyse correlate coverage advise check run rank load simulate report import watch taps why help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3115,7 +3138,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__help)
-            opts="analyse correlate coverage advise check run rank load simulate report import watch why help"
+            opts="analyse correlate coverage advise check run rank load simulate report import watch taps why help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3296,6 +3319,20 @@ _ffclock__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__taps)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__help__subcmd__watch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -3391,7 +3428,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__load)
-            opts="-h --level --for --priority --to --rate --file --page --json --help network processor timer disk"
+            opts="-h --level --for --priority --to --rate --file --page --json --help network processor timer interrupt disk"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3666,6 +3703,32 @@ _ffclock__lab() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__theta__subcmd__taps)
+            opts="-h --tap --drift --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --tap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --drift)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -110,6 +110,7 @@ def _tails(axes: Any, histograms: list[tuple[str, dict[str, Any], str]], scale: 
             axes.step(np.maximum(edges, 0.5 * histogram["width"] * scale), beyond[held], where="pre", color=colour, label=label)
     if axes.lines:
         axes.set(xscale="log", yscale="log")
+        _plain(axes.xaxis)
         axes.grid(which="major", color="#E3E3E3")
         axes.legend()
 
@@ -122,6 +123,7 @@ def _over_time(axes: Any, pairs: list[dict[str, int]], omega: dict[str, Any] | N
     begin = at.min()
     axes.plot((at - begin) * 1e-12, np.maximum(longest / relevant, 1.0), ".", markersize=3, color=BLUE)
     axes.set(title="Ratio at first switches over time", xlabel="time [s]", ylabel="tau+ / tau_r-", yscale="log")
+    _plain(axes.yaxis)
     if omega:
         place = ((omega["at_ps"] - begin) * 1e-12, omega["ratio"]["value"])
         axes.plot(*place, "o", markersize=9, markerfacecolor="none", color=VERMILLION)

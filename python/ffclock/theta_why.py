@@ -60,6 +60,9 @@ def figure_of(story: dict[str, Any], title: str) -> Any:
     for place, (message, colour) in enumerate(bars):
         begin, end = (1e-6 * (message[when] - at) for when in ("sent_ps", "perceived_ps"))
         axes.barh(place, end - begin, left=begin, color=colour, height=0.7)
+    # Bars that touch the edge look cut off.
+    axes.margins(x=0.05)
+    axes.use_sticky_edges = False
     names = [f"{message['sender']} to {message['receiver']}, round {message['round']}" for message, _ in bars]
     axes.set_yticks(range(len(bars)), names)
     axes.invert_yaxis()

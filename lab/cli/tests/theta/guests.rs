@@ -77,3 +77,29 @@ fn a_guest_whose_clock_is_stepped_is_named() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("the clock of host guest3 broke its bound"), "{said}");
 }
+
+/// What is no host, no capture, or a capture of something else is named before anything is compared.
+#[test]
+fn captures_that_say_nothing_are_named() {
+    let place = Place::new("no-taps");
+    let lab = |words: &[&str]| Command::new(FFCLOCK_LAB).arg("theta").args(words).output().expect("works in a test");
+    let simulated = lab(&["simulate", "--n", "4", "--f", "1", "--rounds", "10", "--log", &place.log()]);
+    assert!(simulated.status.success(), "{simulated:?}");
+    // The header of a capture without packets; and half of one.
+    let header = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
+    let (empty, cut) = (place.0.join("empty.pcap"), place.0.join("cut.pcap"));
+    std::fs::write(&empty, header).expect("works in a test");
+    std::fs::write(&cut, &header[..10]).expect("works in a test");
+    for (tap, code, part) in [
+        (format!("elsewhere={}", empty.display()), 2, "the log has no such host"),
+        ("host0".to_owned(), 2, "is no HOST=CAPTURE"),
+        (format!("host0={}", empty.display()), 1, "empty.pcap: holds no message of a run"),
+        (format!("host0={}", cut.display()), 1, "cut.pcap: "),
+        ("host0=/nowhere".to_owned(), 1, "/nowhere: "),
+    ] {
+        let output = lab(&["taps", &place.log(), "--tap", &tap]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{tap}: {output:?}");
+        assert!(said.contains(part), "{tap}: {said}");
+    }
+}
