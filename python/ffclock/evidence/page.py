@@ -21,7 +21,8 @@ _INTRODUCTION: Final = f"""Every figure and table of the papers, with what is me
 a value within a factor of {FACTOR:g} of the paper's, of the right shape. "Shape only": the paper gives no value, or ours is
 further off, but the claim holds by the test that the row names. "Differs": neither. A figure is worth what its worst row is.
 What was not run here has no verdict and passes nowhere. Live: real packets or reads of this host; in a guest: an emulated
-machine; simulated: the worlds of the laboratory."""
+machine; simulated: the worlds of the laboratory. Live values depend on what else the machine does meanwhile, most of all those of
+message delays."""
 
 _WRITTEN: Final = (
     "Written by `tools/evidence --collect` from what the tools of the figures left below target/ and out/; `make evidence` runs them first."
