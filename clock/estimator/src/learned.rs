@@ -129,6 +129,8 @@ impl Revisions {
 /// What exists from the first exchange on.
 #[derive(Clone, Copy, Debug)]
 struct Now {
+    /// What was believed of the rate when the filter began.
+    prior: Slope,
     /// The frame, through the published time at the last exchange.
     frame: Frame,
     /// The end of the last exchange that was used.
@@ -258,8 +260,10 @@ impl Filter {
         });
         if self.is_alone(input.server) {
             let is_young = self.now.is_some_and(|now| now.past < YOUNG);
+            let is_misled = self.now.is_some_and(|now| now.prior != input.guard.prior());
             let is_over = match input.entry {
-                Entry::First | Entry::Agreeing | Entry::Stretching => false,
+                // The rate that a young filter began with proved wrong, and all that it has found rests on that.
+                Entry::First | Entry::Agreeing | Entry::Stretching => is_young && is_misled,
                 Entry::Step(_) => is_young,
                 Entry::Restart => true,
             };

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{DAY, HOUR, Lab, World};
-use ffclock_estimator::{ClassicConfig, Estimator, Event, Rejection, Verdict};
-use ffclock_units::{Bound, Rate, Span, Status};
+use ffclock_estimator::{ClassicConfig, Estimator, Event, Learned, LearnedConfig, RateMemory, Rejection, Verdict};
+use ffclock_units::{Bound, Period, Rate, Span, Status};
 
 /// Half a day of settled work on a LAN.
 fn settled(seed: u64) -> Lab {
@@ -361,6 +361,58 @@ fn wrong_beliefs_about_the_rate_are_left() {
     wild.run(16.0, 8.0 * HOUR, |_| ());
     assert!(wild.report.count(Event::Restarted) >= 1);
     assert!(wild.report.worst(4.0 * HOUR, 8.0 * HOUR) < 30e-6, "{}", wild.report.worst(4.0 * HOUR, 8.0 * HOUR));
+}
+
+/// What a link with hardware stamps shows: 1 us each way, stamps 200 ns wide, a master that claims 250 ns.
+fn hardware(seed: u64, residence: f64) -> World {
+    let mut world = World::lan(seed);
+    (world.forward_floor, world.backward_floor, world.queueing, world.tail) = (1e-6, 1e-6, 20e-9, 0.0);
+    (world.root_distance, world.width_ticks, world.residence) = (250e-9, 200, residence);
+    world
+}
+
+/// How far the remembered rate is off [ppm], how often the server is asked and for how long it holds a request [s]: a
+/// master of PTP until its next Sync.
+const CASES: [(f64, f64, f64); 6] = [
+    (35.0, 0.25, 100e-6),
+    (-35.0, 0.25, 100e-6),
+    (35.0, 1.0, 0.5),
+    (-35.0, 1.0, 0.5),
+    (35.0, 0.25, 0.2),
+    (-35.0, 0.25, 0.2),
+];
+
+/// The rate was learned from a clock that ran 35 ppm fast or slow, and the server is honest now. With hardware stamps
+/// its second or third exchange shows that, whichever way the rate was wrong and however often it is asked: the rate is
+/// dropped at once and the filter begins again without it; the server is never doubted for it.
+#[test]
+fn a_rate_that_was_learned_from_a_wrong_clock_is_dropped_and_the_server_is_not_doubted() {
+    for (seed, (wrong_ppm, poll, residence)) in (31..).zip(CASES) {
+        let mut before = Lab::learned(hardware(seed, residence));
+        before.run(poll, 400.0 * poll, |_| ());
+        let memory = before.classic.memory().expect("a rate");
+        let memory = RateMemory { period: memory.period.stretched(Rate::from_ppm(wrong_ppm)), ..memory };
+        let world = hardware(seed + 100, residence);
+        let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
+        let learned = Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, Some(memory));
+        let mut misled = Lab::of(world, learned);
+        misled.strict = false;
+        misled.run(poll, 400.0 * poll, |_| ());
+        let report = &misled.report;
+        println!(
+            "{wrong_ppm} ppm at {poll} s, held for {residence} s: dropped at {:?} s, {} of {} readings escaped, {} restarts, {:e} s",
+            report.first(Event::MemoryDropped),
+            report.escaped,
+            report.errors.len(),
+            report.count(Event::FilterRestarted),
+            report.worst(10.0 * (poll + residence), f64::INFINITY),
+        );
+        assert_eq!(report.count(Event::MemoryDropped), 1);
+        assert!(report.first(Event::MemoryDropped) <= Some(3.0 * (poll + residence)));
+        assert_eq!(report.verdicts(Verdict::Contradiction), 0);
+        assert_eq!(report.count(Event::FilterRestarted), 0);
+        assert!(report.worst(10.0 * (poll + residence), f64::INFINITY) < 1e-6);
+    }
 }
 
 #[test]

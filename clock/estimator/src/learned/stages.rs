@@ -88,6 +88,7 @@ impl Filter {
         self.begin_start(input, &begin, &frame);
         let blend = self.bank.blend(&self.set, 1.0, 1.0);
         let now = Now {
+            prior: input.guard.prior(),
             frame,
             counter: input.exchange.received.counter,
             blend,
