@@ -422,17 +422,20 @@ impl Group {
 
     /// The same for two parts of the state only, which keeps the others and their covariances as they are: the update
     /// with considered parameters (S. F. Schmidt, Application of state-space methods to navigation problems, Advances
-    /// in Control Systems 3, 1966).
+    /// in Control Systems 3, 1966). Where a packet leaves more unknown than there was, the floors alone gain it: with
+    /// larger covariances beside variances that stay, P would be that of no density, and grow without end.
     fn update_floors(&mut self, floors: [usize; 2], gain: &[Lanes], [step, shrink]: [Lanes; 2]) {
+        let shrink_beside = shrink.map(|shrink| shrink.min(0.0));
         for part in floors {
             self.x[part] += gain[part] * step;
-            let scaled = gain[part] * shrink;
             for (other, beside) in gain.iter().enumerate() {
                 // A cell between the two floors is updated once.
-                if floors.contains(&other) && other < part {
+                let is_floor = floors.contains(&other);
+                if is_floor && other < part {
                     continue;
                 }
-                self.p[part][other] += scaled * *beside;
+                let shrink = if is_floor { shrink } else { shrink_beside };
+                self.p[part][other] += gain[part] * shrink * *beside;
                 self.p[other][part] = self.p[part][other];
             }
         }

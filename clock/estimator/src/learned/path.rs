@@ -7,7 +7,7 @@ use super::reinitialise::Reinitialisation;
 use crate::LearnedConfig;
 use crate::bank::FloorBlend;
 use crate::bank::density::Components;
-use crate::tuning::ensemble::{LEAST_SYSTEMATIC, RETURNED, UNLIKE_PART, UNLIKE_ROOM};
+use crate::tuning::ensemble::{KNOWN_PART, LEAST_SYSTEMATIC, RETURNED, UNLIKE_PART, UNLIKE_ROOM};
 use crate::tuning::learned::EAGER;
 
 /// The path to a server and back.
@@ -28,8 +28,18 @@ pub struct ServerPath {
     pub weight: f64,
     /// Its floors still show the server's time: none has moved since they began.
     follows_floors: bool,
-    /// What its floors and its time were before it left the others, while it is away.
-    before: Option<(FloorBlend, ServerTime)>,
+    /// While its time is away from the others'.
+    absence: Option<Absence>,
+}
+
+/// A server whose time left the others'.
+#[derive(Clone, Copy, Debug)]
+struct Absence {
+    /// What its floors and its time were before.
+    shown: FloorBlend,
+    time: ServerTime,
+    /// The farthest that its floors have shown it away, us, as far as they are known.
+    farthest: f64,
 }
 
 /// A server's own time, as symmetric floors show it.
@@ -55,7 +65,7 @@ impl ServerPath {
             half_asymmetry,
             weight: 0.0,
             follows_floors: false,
-            before: None,
+            absence: None,
         }
     }
 
@@ -108,7 +118,7 @@ impl ServerPath {
         self.reinitialisation.clear();
         self.displacement = Displacement::default();
         self.ambiguity = FloorAmbiguity::NEW;
-        self.before = None;
+        self.absence = None;
         (self.exchanges, self.silence) = (1, 0.0);
     }
 
@@ -125,8 +135,9 @@ impl ServerPath {
 
     /// Takes over what the floors show, as long as they show the server's time.
     pub fn follow(&mut self, floors: &FloorBlend) {
-        if let Some((shown, time)) = self.before {
-            if is_back(&shown, floors) {
+        if let Some(absence) = &mut self.absence {
+            let Absence { shown, time, .. } = *absence;
+            if absence.ends(floors) {
                 self.come_back();
             } else {
                 self.time = ServerTime { ahead: time.ahead + floors.ahead - shown.ahead, variance: floors.variance };
@@ -138,12 +149,12 @@ impl ServerPath {
 
     /// The server's time left those of the others, where its floors were `shown`: from here on they show where it is.
     pub fn depart(&mut self, shown: FloorBlend) {
-        self.before.get_or_insert((shown, self.time));
+        self.absence.get_or_insert(Absence { shown, time: self.time, farthest: 0.0 });
     }
 
     /// The server's time is where it was before it left. What its floors show besides is the path's.
     pub fn come_back(&mut self) {
-        if let Some((_, time)) = self.before.take() {
+        if let Some(Absence { time, .. }) = self.absence.take() {
             (self.time, self.follows_floors) = (time, false);
         }
     }
@@ -155,17 +166,17 @@ impl ServerPath {
 
     /// What its time was before it left the others', while it is away.
     pub fn time_before(&self) -> Option<ServerTime> {
-        self.before.map(|(_, time)| time)
+        self.absence.map(|absence| absence.time)
     }
 
     /// Whether its time is away from the others'.
     pub fn has_departed(&self) -> bool {
-        self.before.is_some()
+        self.absence.is_some()
     }
 
     /// The server's time as it was before it crept away by `moved`, us, stands from here on.
     pub fn keep_time_before(&mut self, moved: f64) {
-        if self.follows_floors && self.before.is_none() {
+        if self.follows_floors && self.absence.is_none() {
             self.time.ahead -= moved;
         }
         self.come_back();
@@ -174,7 +185,7 @@ impl ServerPath {
 
     /// The server's time, us, where its floors do not show it.
     pub fn kept_time(&self) -> Option<f64> {
-        (self.has_joined() && self.before.is_none() && !self.follows_floors).then_some(self.time.ahead)
+        (self.has_joined() && self.absence.is_none() && !self.follows_floors).then_some(self.time.ahead)
     }
 
     /// A floor moved: from here on the floors show the path.
@@ -184,17 +195,25 @@ impl ServerPath {
 
     /// The server's time stepped by this, us.
     pub fn step(&mut self, step: f64) {
-        if self.before.is_none() {
+        if self.absence.is_none() {
             self.time.ahead += step;
         }
     }
 }
 
-/// Whether floors are where they were, or did not move apart: then the path changed and not the server's time.
-fn is_back(then: &FloorBlend, now: &FloorBlend) -> bool {
-    let there = now.floors[0] - then.floors[0];
-    let back = now.floors[1] - then.floors[1];
-    let room = RETURNED * libm::sqrt(then.variance + now.variance + LEAST_SYSTEMATIC);
-    (now.ahead - then.ahead).abs() <= room
-        || (there + back).abs() > UNLIKE_PART * (there - back).abs() + UNLIKE_ROOM * room
+impl Absence {
+    /// Whether floors are where they were, or did not move apart: then the path changed and not the server's time. Floors
+    /// that became known less well than how far away the server was show neither.
+    fn ends(&mut self, now: &FloorBlend) -> bool {
+        let Absence { shown, farthest, .. } = self;
+        let there = now.floors[0] - shown.floors[0];
+        let back = now.floors[1] - shown.floors[1];
+        let room = RETURNED * libm::sqrt(shown.variance + now.variance + LEAST_SYSTEMATIC);
+        let away = (now.ahead - shown.ahead).abs();
+        if away > room {
+            *farthest = farthest.max(away);
+        }
+        let is_here = away <= room && room <= KNOWN_PART * *farthest;
+        is_here || (there + back).abs() > UNLIKE_PART * (there - back).abs() + UNLIKE_ROOM * room
+    }
 }

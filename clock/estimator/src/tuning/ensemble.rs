@@ -34,6 +34,11 @@ pub const DEPARTURE_OVER_PATH: f64 = 1.0;
 /// It is over when the server is back to within this many standard deviations. Not swept.
 pub const RETURNED: f64 = 1.0;
 
+/// [`RETURNED`] deviations are at most this part of how far it was away, or nothing is known of where it is: after a burst
+/// of noise in the counter's rate the floors of a far server are known to ms only. The part for which it is as far from
+/// away as from here.
+pub const KNOWN_PART: f64 = 0.5;
+
 /// A server's time moves both floors alike and oppositely, so that their sum stays. It was the path when the sum moved
 /// by more than this part of what the difference did, and this many times [`RETURNED`] deviations. False alarm: two
 /// standard deviations. The part is half way between a time (0) and a change of one way (1). Not swept.
