@@ -202,8 +202,8 @@ impl ServerPath {
 }
 
 impl Absence {
-    /// Whether floors are where they were, or did not move apart: then the path changed and not the server's time. Floors
-    /// that became known less well than how far away the server was show neither.
+    /// Whether floors are where they were, or did not move apart: then the path changed and not the server's time.
+    /// Floors that are known less well than how far away the server was do not show that it is back.
     fn ends(&mut self, now: &FloorBlend) -> bool {
         let Absence { shown, farthest, .. } = self;
         let there = now.floors[0] - shown.floors[0];

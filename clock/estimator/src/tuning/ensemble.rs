@@ -34,9 +34,8 @@ pub const DEPARTURE_OVER_PATH: f64 = 1.0;
 /// It is over when the server is back to within this many standard deviations. Not swept.
 pub const RETURNED: f64 = 1.0;
 
-/// [`RETURNED`] deviations are at most this part of how far it was away, or nothing is known of where it is: after a burst
-/// of noise in the counter's rate the floors of a far server are known to ms only. The part for which it is as far from
-/// away as from here.
+/// [`RETURNED`] deviations are at most this part of how far away it was known to be, or nothing is known of where it is.
+/// The part for which it is as far from there as from here. Not swept.
 pub const KNOWN_PART: f64 = 0.5;
 
 /// A server's time moves both floors alike and oppositely, so that their sum stays. It was the path when the sum moved
