@@ -34,7 +34,7 @@ pub const DEPARTURE_OVER_PATH: f64 = 1.0;
 /// It is over when the server is back to within this many standard deviations. Not swept.
 pub const RETURNED: f64 = 1.0;
 
-/// [`RETURNED`] deviations are at most this part of how far away it was known to be, or nothing is known of where it is.
+/// [`RETURNED`] deviations are at most this part of how far away it was known to be, or nothing is known of its place.
 /// The part for which it is as far from there as from here. Not swept.
 pub const KNOWN_PART: f64 = 0.5;
 
