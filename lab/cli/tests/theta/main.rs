@@ -7,7 +7,6 @@ mod common;
 mod daemons;
 mod faults;
 mod files;
-mod guests;
 mod hosts;
 mod links;
 mod measuring;

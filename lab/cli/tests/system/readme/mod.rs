@@ -95,8 +95,10 @@ fn check_program(words: &[&str], makefile: &str, place: &str) {
     }
 }
 
-/// A relative path with a directory in it must lead to something, unless it leads to what was built or made.
+/// A relative path with a directory in it must lead to something, unless it leads to what was built or made. A name may
+/// be before it: `NAME=PATH`.
 fn check_file(word: &str, place: &str) {
+    let word = word.rsplit('=').next().unwrap_or(word);
     let is_made = ["target/", "out/", "/", "http", "-", "~", "$"].iter().any(|start| word.starts_with(start));
     if word.contains('/') && !is_made {
         assert!(root().join(word).exists(), "{place}: there is no {word}");

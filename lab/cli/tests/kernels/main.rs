@@ -1,15 +1,34 @@
 //! Several kernels: four guests of user-mode Linux, each with a raw counter of its own rate, an `ffclockd` and a page,
 //! and this host between them, which sees each message at both taps (`tests/uml/theta`).
+//!
+//! A program of tests of its own, and one run after the other: four kernels take all that a small machine has.
 
-use crate::common::{FFCLOCK_LAB, Place, json};
-use crate::{programs, root};
+#[path = "../theta/common.rs"]
+#[expect(dead_code, reason = "the live runs use the rest")]
+mod common;
+#[path = "../system/programs.rs"]
+#[expect(clippy::unwrap_used, reason = "a test that cannot build its programs has failed")]
+mod programs;
+
+use common::{FFCLOCK_LAB, Place, json};
+use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// Held by the run that has the machine.
+static MACHINE: Mutex<()> = Mutex::new(());
 
 /// The exit code of tests/uml/theta where no guests can be had.
 const SKIPPED: i32 = 77;
 
 /// A run of some seconds; none where the machine cannot, for a reason that is printed.
 fn run_guests(place: &Place, words: &[&str]) -> Option<Output> {
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let output = Command::new("timeout")
         .args(["-k", "5", "150"])
         .arg(root().join("tests/uml/theta"))
