@@ -210,7 +210,10 @@ def test_a_sweep_that_cannot_be_made_is_explained(
 def test_a_cluster_makes_the_same_table(program: Program, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
     common = ["start-0ppm", "--seeds", "1..3", "--vary", "path.loss=0,0.2", "--ffclock-lab", str(program.path)]
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as local:
+    # Workers in this process, behind sockets all the same: the start of one as a process of its own has hung.
+    workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    with distributed.LocalCluster(**workers, protocol="tcp://", host="127.0.0.1", dashboard_address=None) as local:
+        assert local.scheduler_address.startswith("tcp://")
         assert main([*common, "--scheduler", local.scheduler_address, "-o", str(tmp_path / "there.parquet")]) == 0
         missing = ["start-0ppm", "--seeds", "1", "--scheduler", local.scheduler_address, "--ffclock-lab", "/nowhere/ffclock-lab"]
         assert main([*missing, "-o", str(tmp_path / "none.parquet")]) == 2
