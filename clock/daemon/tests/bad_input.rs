@@ -144,7 +144,8 @@ fn a_lie_about_the_dispersion_stays_within_what_it_claims() {
 #[test]
 fn a_broken_page_is_replaced() {
     let scratch = Scratch::new("broken-page");
-    std::fs::write(scratch.page(), vec![0xa5; 4096]).unwrap();
+    let head = MAGIC.to_ne_bytes().to_vec();
+    std::fs::write(scratch.page(), [head, vec![0xa5; PAGE_BYTES - 8]].concat()).unwrap();
     let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("") + &server_section(server.address, "")));

@@ -80,16 +80,18 @@ pub(crate) type FileIdentity = (u64, u64);
 
 impl SharedFile {
     /// Opens the file at `path` for writing and locks it: an existing one of the right size, or a new one of zeros. One
-    /// of another size that was made for this, or was cut off to nothing, is replaced. Every byte of it is stored.
+    /// of another size that was made for this, or was cut off to nothing, is replaced. Every byte of it is stored. A
+    /// file that is something else is left as it is, its rights included.
     pub(crate) fn create(&self, path: &Path) -> Result<File, PageFileError> {
         let wrap = |error| self.error(path, error);
         let file = match self.open_existing(path) {
             Err(PageFileError::Missing(_)) => self.make_new(path)?,
             Err(PageFileError::Size { .. }) if self.was_one(path).map_err(wrap)? => self.make_new(path)?,
-            Err(PageFileError::Size { .. }) => {
+            Ok(file) if self.is_one(&file).map_err(wrap)? => file,
+            Ok(_) | Err(PageFileError::Size { .. }) => {
                 return Err(PageFileError::Foreign { path: path.to_owned(), kind: self.kind });
             }
-            result => result?,
+            Err(error) => return Err(error),
         };
         self.lock(path, &file)?;
         self.store_in_full(&file).map_err(wrap)?;
@@ -139,6 +141,13 @@ impl SharedFile {
             return Err(PageFileError::Size { path: path.to_owned(), found: found.len(), wanted: self.bytes });
         }
         Ok(file)
+    }
+
+    /// Whether a file of the right size was made for this: it begins as this does, or with the zeros of a new one.
+    fn is_one(&self, file: &File) -> io::Result<bool> {
+        let mut begin = [0; 8];
+        file.read_exact_at(&mut begin, 0)?;
+        Ok(begin == self.mark || begin == [0; 8])
     }
 
     /// Whether nothing is lost with the file at `path`, which has another size: it is empty, or begins as this does.

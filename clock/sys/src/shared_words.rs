@@ -121,12 +121,7 @@ impl<const COUNT: usize> SharedWords<COUNT> {
     pub fn create_as(format: ForeignFormat, path: &Path) -> Result<Self, PageFileError> {
         let kind = SharedFile { kind: format.kind, mark: format.mark, bytes: COUNT * size_of::<u64>() };
         make_directory(kind, path)?;
-        let made = Self::make(kind, path)?;
-        let first = made.words().first().map(|word| word.load(core::sync::atomic::Ordering::Relaxed));
-        if first.is_some_and(|word| word != 0 && word != u64::from_ne_bytes(format.mark)) {
-            return Err(PageFileError::Foreign { path: path.to_owned(), kind: format.kind });
-        }
-        Ok(made)
+        Self::make(kind, path)
     }
 
     fn make(kind: SharedFile, path: &Path) -> Result<Self, PageFileError> {

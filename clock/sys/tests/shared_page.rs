@@ -65,15 +65,15 @@ fn everybody_may_read_and_only_the_owner_write() {
 fn a_restarted_writer_goes_on_in_the_same_memory() {
     let scratch = Scratch::new("restart");
     let first = SharedPage::create(&scratch.path()).unwrap();
-    first.words()[0].store(1, Ordering::Relaxed);
+    first.words()[1].store(1, Ordering::Relaxed);
     let reader = SharedPageReader::open(&scratch.path()).unwrap();
     let inode = fs::metadata(scratch.path()).unwrap().ino();
     drop(first);
     fs::set_permissions(scratch.path(), Permissions::from_mode(0o600)).unwrap();
     let second = SharedPage::create(&scratch.path()).unwrap();
-    assert_eq!(second.words()[0].load(Ordering::Relaxed), 1);
-    second.words()[0].store(2, Ordering::Relaxed);
-    assert_eq!(reader.words()[0].load(Ordering::Relaxed), 2);
+    assert_eq!(second.words()[1].load(Ordering::Relaxed), 1);
+    second.words()[1].store(2, Ordering::Relaxed);
+    assert_eq!(reader.words()[1].load(Ordering::Relaxed), 2);
     assert_eq!(fs::metadata(scratch.path()).unwrap().ino(), inode);
     assert_eq!(mode(&scratch.path()), 0o644);
 }
@@ -112,6 +112,17 @@ fn a_file_that_is_no_page_is_never_replaced() {
         assert!(matches!(SharedPage::create(&path), Err(PageFileError::Foreign { .. })));
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
+}
+
+/// Of the page's own size, too: content and rights stay.
+#[test]
+fn a_foreign_file_of_the_right_size_is_left_as_it_is() {
+    let scratch = Scratch::new("foreign-size");
+    let path = scratch.put(&[0xa5; 4096]);
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    assert!(matches!(SharedPage::create(&path), Err(PageFileError::Foreign { .. })));
+    assert_eq!(fs::read(&path).unwrap(), [0xa5; 4096]);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
