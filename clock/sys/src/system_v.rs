@@ -41,6 +41,14 @@ pub enum SystemVError {
         /// The number of that user.
         owner: u32,
     },
+    /// Users may write it who are not to.
+    #[error("segment {key:#x} may be written by others (mode {mode:o}): `ipcrm -M {key:#x}` removes it")]
+    Open {
+        /// Its key.
+        key: i32,
+        /// Its rights.
+        mode: u32,
+    },
     /// Anything else.
     #[error("segment {key:#x}: {error}")]
     Io {
@@ -59,7 +67,8 @@ impl<const COUNT: usize> SystemVWords<COUNT> {
     /// is none.
     ///
     /// # Errors
-    /// Where it may not be written, is too small, or belongs to a user who is neither this one nor root.
+    /// Where it may not be written, is too small, was made by or belongs to a user who is neither this one nor root, or
+    /// may be written by more users than `mode` lets.
     pub fn attach(key: i32, mode: u32) -> Result<Self, SystemVError> {
         let wrap = |error: io::Error| match error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM) => SystemVError::Permission { key },
@@ -72,11 +81,16 @@ impl<const COUNT: usize> SystemVWords<COUNT> {
         if id < 0 {
             return Err(wrap(io::Error::last_os_error()));
         }
-        let owner = owner(id).map_err(wrap)?;
+        let access = access(id).map_err(wrap)?;
         // SAFETY: the call has no condition.
         let own = unsafe { libc::geteuid() };
-        if owner != own && owner != 0 {
+        // Who made it may change and remove it, whoever owns it now.
+        if let Some(owner) = [access.uid, access.cuid].into_iter().find(|user| *user != own && *user != 0) {
             return Err(SystemVError::Owner { key, owner });
+        }
+        let writers = u32::from(access.mode) & 0o022;
+        if writers & !mode != 0 {
+            return Err(SystemVError::Open { key, mode: u32::from(access.mode) & 0o777 });
         }
         // SAFETY: the kernel chooses a free place, so no memory in use is touched.
         let start = unsafe { libc::shmat(id, core::ptr::null(), 0) };
@@ -103,21 +117,22 @@ impl<const COUNT: usize> Drop for SystemVWords<COUNT> {
     }
 }
 
-/// The user whose segment it is.
-fn owner(id: libc::c_int) -> io::Result<u32> {
+/// Whose segment it is, who made it, and who may write it.
+fn access(id: libc::c_int) -> io::Result<libc::ipc_perm> {
     // SAFETY: the structure is made of integers, for which zero is a value.
     let mut state: libc::shmid_ds = unsafe { core::mem::zeroed() };
     // SAFETY: it is a place for the structure that the call writes.
     if unsafe { libc::shmctl(id, libc::IPC_STAT, &raw mut state) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(state.shm_perm.uid)
+    Ok(state.shm_perm)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use core::sync::atomic::Ordering;
+    use std::os::unix::process::CommandExt;
     use std::process::Command;
 
     /// A key that no other test has; its segment is removed again.
@@ -174,5 +189,41 @@ mod tests {
         }
         let error = SystemVWords::<12>::attach(key.0, 0o666).unwrap_err();
         assert!(matches!(error, SystemVError::Owner { owner: 65_534, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_segment_that_another_user_made_and_gave_away_is_refused() {
+        let key = Key::new(4);
+        let number = key.0;
+        let mut command = Command::new("true");
+        command.uid(65_534);
+        let make_and_give_away = move || {
+            // SAFETY: no memory is touched.
+            let id = unsafe { libc::shmget(number, 96, libc::IPC_CREAT | 0o666) };
+            // SAFETY: the structure is made of integers, for which zero is a value.
+            let mut state: libc::shmid_ds = unsafe { core::mem::zeroed() };
+            // SAFETY: it is a place for the structure that the call writes, and the call after it reads.
+            let done = unsafe {
+                let found = libc::shmctl(id, libc::IPC_STAT, &raw mut state);
+                state.shm_perm.uid = 0;
+                found | libc::shmctl(id, libc::IPC_SET, &raw mut state)
+            };
+            if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        };
+        // SAFETY: between fork and exec it makes system calls only.
+        let result = unsafe { command.pre_exec(make_and_give_away) }.status();
+        if let Err(error) = result {
+            return println!("SKIP: only root can act as another user: {error}");
+        }
+        let error = SystemVWords::<12>::attach(key.0, 0o666).unwrap_err();
+        assert!(matches!(error, SystemVError::Owner { owner: 65_534, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_segment_that_more_users_may_write_is_refused() {
+        let key = Key::new(5);
+        let _open = SystemVWords::<12>::attach(key.0, 0o666).unwrap();
+        let error = SystemVWords::<12>::attach(key.0, 0o600).unwrap_err();
+        assert!(matches!(error, SystemVError::Open { mode: 0o666, .. }), "{error}");
     }
 }
