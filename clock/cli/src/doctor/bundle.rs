@@ -75,7 +75,9 @@ pub(crate) fn add_host<W: Write>(bundle: &mut Bundle<W>, files: &HostFiles, page
     if let Some(bytes) = bytes_of(page, 1 << 16) {
         bundle.add("page", &bytes)?;
     }
-    let log = ["--unit=ffclockd", "--since=-1d", "--lines=20000", "--no-pager", "--output=short-iso-precise"];
+    // Newest first: of a long log the end is what matters.
+    let log =
+        ["--unit=ffclockd", "--since=-1d", "--lines=20000", "--reverse", "--no-pager", "--output=short-iso-precise"];
     match ask_program("journalctl", &log) {
         Some(answer) => bundle.add("log.txt", answer.text.as_bytes()),
         None => Ok(()),

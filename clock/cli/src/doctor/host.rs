@@ -76,7 +76,7 @@ impl HostFiles {
         rustix::fs::statvfs(there).ok()
     }
 
-    /// The processes that /proc shows.
+    /// The processes that /proc shows, but for those of containers: they have a number in a namespace of their own, too.
     pub(crate) fn processes(&self) -> Vec<HostProcess> {
         let Ok(entries) = fs::read_dir(self.place("/proc")) else { return Vec::new() };
         let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -91,6 +91,10 @@ impl HostFiles {
             let line = status.lines().find(|line| line.starts_with(name))?;
             line[name.len()..].split_ascii_whitespace().next().map(str::to_owned)
         };
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+        if numbers.split_ascii_whitespace().count() > 1 {
+            return None;
+        }
         let user = field("Uid:").and_then(|user| user.parse().ok());
         let name = field("Name:")?;
         let nice = self.read(format!("/proc/{pid}/stat")).and_then(|stat| nice_of(&stat)).unwrap_or(0);
@@ -111,10 +115,11 @@ pub(crate) fn ask_program(program: &str, arguments: &[&str]) -> Option<ProgramAn
     let deadline = Instant::now() + PATIENCE;
     let pipes = (child.stdout.take()?, child.stderr.take()?);
     let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        let _ = pipes.0.take(LONGEST_FILE).read_to_string(&mut text);
-        let _ = pipes.1.take(LONGEST_FILE).read_to_string(&mut text);
-        text
+        let mut octets = Vec::new();
+        let _ = pipes.0.take(LONGEST_FILE).read_to_end(&mut octets);
+        let _ = pipes.1.take(LONGEST_FILE).read_to_end(&mut octets);
+        // Cut off, it may end within a character.
+        String::from_utf8_lossy(&octets).into_owned()
     });
     loop {
         match child.try_wait() {
@@ -159,6 +164,12 @@ mod tests {
         assert!(ask_program("/nowhere/ffclockd", &[]).is_none());
         let answer = ask_program("sh", &["-c", "echo out; echo err >&2; exit 1"]).unwrap();
         assert!(!answer.is_well && answer.text == "out\nerr\n", "{}", answer.text);
+        let long = ask_program("sh", &["-c", "printf x; yes \u{e9} | tr -d '\\n' | head -c 3000000"]).unwrap();
+        assert_eq!(
+            long.text.chars().count(),
+            1 + (LONGEST_FILE as usize - 1).div_ceil(2),
+            "cut off within a character"
+        );
     }
 
     #[test]

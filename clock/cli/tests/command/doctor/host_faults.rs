@@ -83,6 +83,14 @@ pub(super) const SEEDS: &[Seed] = &[
         finds: &[],
     },
     Seed { sow: |host| host.process(80, "ffclockd", 7, 0), finds: &["daemon-twice"] },
+    // That of a container, as root, is no matter of this host.
+    Seed {
+        sow: |host| {
+            host.write("proc/80/status", "Name:\tffclockd\nUid:\t0\t0\t0\t0\nNSpid:\t80\t1\n");
+            host.write("proc/80/stat", "80 (ffclockd) S 1 1 1 0 -1 4194560 1 0 0 0 1 2 0 0 20 19 1 0 100 1 1\n");
+        },
+        finds: &[],
+    },
     Seed { sow: |host| host.process(70, "ffclockd", 0, 0), finds: &["daemon-root"] },
     Seed { sow: |host| host.process(70, "ffclockd", own_user(&host.place).max(1), 19), finds: &["daemon-nice"] },
     Seed {
