@@ -3,9 +3,13 @@
 //! A daemon may have a page that shows its state as it changes ([`Answering::page`]); the page asks for the state again
 //! and again. The state is written at most once in [`LIVE_EVERY`], so that a thousand readers cost the daemon no more
 //! than their connections. Nothing that is asked here changes anything.
+//!
+//! A request that names a host other than this one's loopback is turned away: a browser sends such a one where the name
+//! of a site was made to lead here, so that the site could read the answer as its own.
 
 use crate::listener::Answering;
 use ffclock_units::{Moment, Mono, Span};
+use std::net::{IpAddr, SocketAddr};
 
 /// How long the state that was written for one reader of the page is given to the others as well.
 const LIVE_EVERY: Span = Span::from_millis(500);
@@ -34,22 +38,26 @@ pub(crate) struct Visited<'a> {
 impl Visited<'_> {
     /// The answer to the head of an HTTP request.
     pub(crate) fn answer(&mut self, head: &[u8]) -> String {
-        let line = head.split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default();
-        let mut words = line.split(|&byte| byte == b' ');
+        let head = String::from_utf8_lossy(head);
+        let mut lines = head.lines();
+        let mut words = lines.next().unwrap_or_default().split(' ');
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        if !matches!(method, b"GET" | b"HEAD") {
+        if !matches!(method, "GET" | "HEAD") {
             return error("405 Method Not Allowed");
         }
-        // What follows a question mark are parameters, and none of them changes the answer.
-        let (kind, body) = match target.split(|&byte| byte == b'?').next().unwrap_or_default() {
-            b"/metrics" => (TEXT_OF_METRICS, Some(self.daemon.metrics())),
-            b"/" => (HTML, self.daemon.page().map(str::to_owned)),
-            b"/live.json" => (JSON, self.live()),
+        let (named, place) = split_target(target);
+        if !named.or_else(|| lines.find_map(named_host)).is_none_or(is_loopback) {
+            return error("421 Misdirected Request");
+        }
+        let (kind, body) = match place {
+            "/metrics" => (TEXT_OF_METRICS, Some(self.daemon.metrics())),
+            "/" => (HTML, self.daemon.page().map(str::to_owned)),
+            "/live.json" => (JSON, self.live()),
             _ => (JSON, None),
         };
         let Some(body) = body else { return error("404 Not Found") };
         let head = head_of(kind, body.len());
-        if method == b"HEAD" { head } else { head + &body }
+        if method == "HEAD" { head } else { head + &body }
     }
 
     fn live(&mut self) -> Option<String> {
@@ -60,6 +68,29 @@ impl Visited<'_> {
         }
         Some(self.live.text.clone())
     }
+}
+
+/// The host that a target names, if it is in the absolute form (RFC 9112, section 3.2.2), and the place there. What
+/// follows a question mark are parameters, and none of them changes the answer.
+fn split_target(target: &str) -> (Option<&str>, &str) {
+    let target = target.split('?').next().unwrap_or_default();
+    let Some(rest) = target.strip_prefix("http://") else { return (None, target) };
+    let (host, place) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    (Some(host), if place.is_empty() { "/" } else { place })
+}
+
+/// The host of the header of that name.
+fn named_host(line: &str) -> Option<&str> {
+    let (name, value) = line.split_once(':')?;
+    name.eq_ignore_ascii_case("host").then_some(value.trim())
+}
+
+/// Whether this host, with or without a port, is the own one by a name that no other can have.
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let address = host.parse().map(|address: SocketAddr| address.ip()).or_else(|_| bare.parse::<IpAddr>());
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    address.map_or_else(|_| name.eq_ignore_ascii_case("localhost"), |address| address.is_loopback())
 }
 
 /// What stands before a body of this kind and length.
@@ -124,6 +155,32 @@ mod tests {
             self.0 += 1;
             Some(format!("{{\"number\":{}}}", self.0))
         }
+    }
+
+    #[test]
+    fn a_name_that_was_made_to_lead_here_reads_nothing() {
+        let status = |request: &str| {
+            let text = ask(request.as_bytes(), &mut Watched(0));
+            text.lines().next().unwrap_or_default().to_owned()
+        };
+        let hosts = ["127.0.0.1:9975", "127.9.9.9", "[::1]:9975", "[::1]", "localhost", "LocalHost:9975"];
+        for host in hosts {
+            assert_eq!(
+                status(&format!("GET /live.json HTTP/1.1\r\nhost: {host}\r\n\r\n")),
+                "HTTP/1.1 200 OK",
+                "{host}"
+            );
+            assert_eq!(status(&format!("GET http://{host}/live.json HTTP/1.1\r\n\r\n")), "HTTP/1.1 200 OK", "{host}");
+        }
+        for host in ["evil.example", "evil.example:9975", "localhost.evil.example", "10.0.0.1:9975", ""] {
+            for target in ["/", "/live.json", "/metrics"] {
+                let request = format!("GET {target} HTTP/1.1\r\nX: y\r\nHost:  {host}\r\n\r\n");
+                assert_eq!(status(&request), "HTTP/1.1 421 Misdirected Request", "{request}");
+            }
+        }
+        let both = "GET http://evil.example HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        assert_eq!(status(both), "HTTP/1.1 421 Misdirected Request", "the header does not count beside the target");
+        assert_eq!(status("GET http://localhost HTTP/1.1\r\n\r\n"), "HTTP/1.1 200 OK");
     }
 
     #[test]

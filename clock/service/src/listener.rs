@@ -379,7 +379,7 @@ pub(crate) mod tests {
 
     #[test]
     fn metrics_close_after_one_answer() {
-        let (answer, open) = talk(Service::Metrics, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let (answer, open) = talk(Service::Metrics, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200"));
         assert!(!open);
     }
@@ -388,7 +388,7 @@ pub(crate) mod tests {
     fn http_is_understood_as_clients_speak_it() {
         for (request, expected) in [
             ("GET /metrics?collect=all HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
-            ("GET /metrics HTTP/1.0\nHost: x\n\n", "HTTP/1.1 200"),
+            ("GET /metrics HTTP/1.0\nHost: localhost\n\n", "HTTP/1.1 200"),
             ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
             ("GET /metric HTTP/1.1\r\n\r\n", "HTTP/1.1 404"),
             ("POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405"),
