@@ -25,7 +25,7 @@ after_help = "Examples:
   $ ffclock feed --chrony /run/chrony/ffclock.sock
   $ ffclock feed --shm 2
   $ ffclock feed --clockbound
-  $ ffclock feed --vmclock /run/ffclock/vmclock --interval 250ms
+  $ ffclock feed --vmclock /run/ffclock-host/vmclock --interval 250ms
 
 with `refclock SOCK /run/chrony/ffclock.sock refid FFCK poll 0` in chrony.conf, or with
 `refclock shm unit 2 refid FFCK` in ntp.conf. chronyd makes its socket when it starts. Samples are
@@ -103,6 +103,9 @@ struct Receiver {
 
 /// Gives samples until it is ended.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    if args.interval == Span::ZERO && args.count.is_none() {
+        return Err(Failure::usage("an --interval of 0 s needs a --count: samples without end or pause serve nothing"));
+    }
     let mut receivers = receivers(args)?;
     let mut number = 0;
     loop {

@@ -330,12 +330,13 @@ fn asks_once_a_second(browser: &mut Browser, address: &str) {
     assert!((2..=elapsed + 1).contains(&(asked.len() as u64)), "{} times in {elapsed} s", asked.len());
 }
 
-/// With FFCLOCK_SCREENSHOTS set to a directory, what the browser shows is kept there.
+/// With FFCLOCK_SCREENSHOTS set to a directory of the checkout, what the browser shows is kept there.
 fn keep_picture(browser: &mut Browser, name: &str) {
     let Some(directory) = std::env::var_os("FFCLOCK_SCREENSHOTS") else { return };
     // Something to see in it.
     std::thread::sleep(Duration::from_secs(90));
-    let path = std::path::Path::new(&directory).join(format!("{name}.png"));
+    let checkout = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = checkout.join(directory).join(format!("{name}.png"));
     std::fs::write(path, from_base64(&browser.picture())).expect("the directory can be written");
 }
 

@@ -40,6 +40,7 @@ const STATUS_EVERY: Span = Span::from_secs(10);
 /// The kernel refuses to be steered; signals cannot be had.
 pub fn run(config: &SteerConfig, manner: Manner, show: &mut dyn FnMut(&str)) -> io::Result<End> {
     if manner.is_dry {
+        show("dry run: what is said here would be done, and nothing is");
         Follower::new(config, DryKernel::of_host()?)?.follow(manner, show)
     } else {
         Follower::new(config, HostKernel::with_right()?)?.follow(manner, show)

@@ -112,6 +112,7 @@ fn a_dry_run_shows_the_step_or_the_slew() {
         shown(&output)
     };
     let stepped = run("poll = \"200 ms\"\nstep_at_start = \"1 s\"\n");
+    assert!(stepped.starts_with("dry run: "), "{stepped}");
     assert!(stepped.contains("the kernel's clock is stepped by +"), "{stepped}");
     let slewed = run("poll = \"200 ms\"\nslew_max = \"100 ppm\"\n");
     // The ticks of the page are those of the raw clock, so the frequency is the slew alone, but for the widths of two

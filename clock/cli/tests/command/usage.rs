@@ -27,6 +27,7 @@ fn wrong_usage_ends_with_two_and_says_why() {
         (&["now", "--interval", "5"], "unit"),
         (&["now", "--count", "0"], "count"),
         (&["now", "--interval", "-1 s"], "--interval"),
+        (&["feed", "--shm", "2", "--interval", "0 s"], "--count"),
         (&["now", "--at", "12"], "ffclock stamp"),
         (&["at"], "STAMP"),
         (&["at", "12"], "ffclock stamp"),

@@ -20,7 +20,7 @@ const OLDEST: Span = Span::from_secs(8);
 /// How far the counters of two CPUs may be apart: a line read before our counter is not after it otherwise.
 const AHEAD: Span = Span::from_micros(10);
 
-const NOT_THERE: &str = "the file was removed or replaced";
+const NOT_THERE: &str = "the file was removed, replaced or cut off";
 
 /// The page, and what was read last.
 #[derive(Debug)]
@@ -58,13 +58,13 @@ fn other_counter(line: &VmClockLine, counter: CounterId) -> String {
 impl Reference {
     pub(super) fn read_machine(&mut self, context: &Context) -> io::Result<Option<Finding>> {
         let Input::Machine(machine) = &mut self.input else { return Ok(None) };
+        // A file that was cut off must not be looked into, and one that was replaced says nothing any more.
+        if !machine.clock.is_at(&machine.path) {
+            return Err(io::Error::other(NOT_THERE));
+        }
         let (sequence, line) = match machine.clock.line() {
             Ok(found) => found,
             Err(refused) => {
-                // What was withheld for good may have been replaced.
-                if refused != VmClockRefused::Torn && !machine.clock.is_at(&machine.path) {
-                    return Err(io::Error::other(NOT_THERE));
-                }
                 self.look_again(context.now);
                 if refused == VmClockRefused::Torn {
                     self.next = context.now + TORN_AGAIN;
@@ -78,9 +78,6 @@ impl Reference {
         }
         let before = machine.last.replace((sequence, line.marker));
         if before == Some((sequence, line.marker)) {
-            if !machine.clock.is_at(&machine.path) {
-                return Err(io::Error::other(NOT_THERE));
-            }
             self.look_again(context.now);
             return Ok(None);
         }
