@@ -84,7 +84,7 @@ impl<const COUNT: usize> SystemVWords<COUNT> {
         let access = access(id).map_err(wrap)?;
         // SAFETY: the call has no condition.
         let own = unsafe { libc::geteuid() };
-        // Who made it may change and remove it, whoever owns it now.
+        // Who made it may change and remove it, though another owns it now.
         if let Some(owner) = [access.uid, access.cuid].into_iter().find(|user| *user != own && *user != 0) {
             return Err(SystemVError::Owner { key, owner });
         }

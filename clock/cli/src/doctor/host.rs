@@ -76,7 +76,7 @@ impl HostFiles {
         rustix::fs::statvfs(there).ok()
     }
 
-    /// The processes that /proc shows, but for those of containers: they have a number in a namespace of their own, too.
+    /// The processes that /proc shows, but for those of containers, which have a second number in their own namespace.
     pub(crate) fn processes(&self) -> Vec<HostProcess> {
         let Ok(entries) = fs::read_dir(self.place("/proc")) else { return Vec::new() };
         let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
