@@ -2,7 +2,7 @@
 //! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST | followed SECONDS NOISE-NS MOST | referenced SECONDS NOISE-NS MOST | pair SECONDS NOISE-NS MOST | suspend | latency | steer | serve | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY | restored
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST [WHEN] | followed SECONDS NOISE-NS MOST [WHEN] | referenced SECONDS NOISE-NS MOST [WHEN] | pair SECONDS NOISE-NS MOST | suspend | latency | steer | serve | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY | restored
 //!     guest found CLOCKSOURCE BITS HERTZ SECONDS
 //!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
 
@@ -57,13 +57,13 @@ fn main() -> ExitCode {
         ["stamps"] => network::stamps(),
         ["stamped", control, least] => network::stamped(control, number(least)),
         ["said", control, wanted] => network::said(control, wanted),
-        ["hardware", seconds, noise, most] => {
+        ["hardware", seconds, noise, most, ..] => {
             hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::SystemClock)
         }
-        ["followed", seconds, noise, most] => {
+        ["followed", seconds, noise, most, ..] => {
             hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::ClockOf(1))
         }
-        ["referenced", seconds, noise, most] => {
+        ["referenced", seconds, noise, most, ..] => {
             hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::ClockOf(0))
         }
         ["pair", seconds, noise, most] => hardware::pair(number(seconds), [number(noise), number(most)]),

@@ -72,7 +72,8 @@ impl Default for GrandmasterConfig {
 /// A grandmaster of one port, in two steps: each Sync is followed by the time at which it left.
 ///
 /// It is driven as a [`Follower`](crate::Follower) is. Times are those that the caller's clock gives: of a message that
-/// arrived, and of one that has left. While the claim is [`GrandmasterClaim::NONE`] or a better master speaks, it is
+/// arrived, the latest at which it can have, and of one that has left, the earliest, so that the bound of a follower
+/// holds. While the claim is [`GrandmasterClaim::NONE`] or a better master speaks, it is
 /// silent.
 #[derive(Debug)]
 pub struct Grandmaster {

@@ -29,13 +29,29 @@ struct Response {
     is_complete: bool,
 }
 
+/// What the Follow_Up says, which may come first.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    neighbour: PortIdentity,
+    left: PtpTimestamp,
+    correction: Correction,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct OpenLink {
     sequence: u16,
     deadline: Moment<Mono>,
     sent: Option<Stamp>,
     response: Option<Response>,
-    left: Option<(PtpTimestamp, Correction)>,
+    left: Option<Departure>,
+}
+
+impl OpenLink {
+    /// All that answers one request is of one neighbour: the times of two have no difference.
+    fn check_neighbour(&self, neighbour: PortIdentity) -> Result<(), PtpRejection> {
+        let first = self.response.map(|first| first.neighbour).or(self.left.map(|first| first.neighbour));
+        if first.is_some_and(|first| first != neighbour) { Err(PtpRejection::SecondNeighbour) } else { Ok(()) }
+    }
 }
 
 /// Our requests, one at a time.
@@ -44,6 +60,7 @@ pub(crate) struct LinkRequests {
     sequence: u16,
     open: Option<OpenLink>,
     given_up: Recent,
+    answered: Recent,
     interval: Span,
     due: Moment<Mono>,
     timeout: Span,
@@ -56,6 +73,7 @@ impl LinkRequests {
             sequence: 0,
             open: None,
             given_up: Recent::default(),
+            answered: Recent::default(),
             interval,
             due: now,
             timeout,
@@ -99,7 +117,7 @@ impl LinkRequests {
     /// A Pdelay_Resp to us arrived at `received`.
     ///
     /// # Errors
-    /// It answers no open request, or a second neighbour sent it.
+    /// It answers no open request, a second neighbour sent it, or it is a second one; the first one stays.
     pub(crate) fn response(
         &mut self,
         (message, arrived): (&PtpMessage, PtpTimestamp),
@@ -108,9 +126,9 @@ impl LinkRequests {
         let is_complete = !message.flags.has(PtpFlags::TWO_STEP);
         let (neighbour, correction) = (message.source, message.correction);
         let open = self.find(message)?;
-        if let Some(first) = open.response {
-            let is_same = first.neighbour == neighbour;
-            return Err(if is_same { PtpRejection::Duplicate } else { PtpRejection::SecondNeighbour });
+        open.check_neighbour(neighbour)?;
+        if open.response.is_some() {
+            return Err(PtpRejection::Duplicate);
         }
         open.response = Some(Response { neighbour, received, arrived, correction, is_complete });
         self.complete()
@@ -119,40 +137,49 @@ impl LinkRequests {
     /// A Pdelay_Resp_Follow_Up to us arrived; it may come before its response.
     ///
     /// # Errors
-    /// It answers no open request, or a second neighbour sent it.
+    /// It answers no open request, a second neighbour sent it, or it is a second one; the first one stays.
     pub(crate) fn follow_up(
         &mut self,
         message: &PtpMessage,
         left: PtpTimestamp,
     ) -> Result<Option<MeasuredLink>, PtpRejection> {
+        let neighbour = message.source;
         let open = self.find(message)?;
-        if open.response.is_some_and(|response| response.neighbour != message.source) {
-            return Err(PtpRejection::SecondNeighbour);
-        }
-        if open.left.replace((left, message.correction)).is_some() {
+        open.check_neighbour(neighbour)?;
+        if open.left.is_some() {
             return Err(PtpRejection::Duplicate);
         }
+        open.left = Some(Departure { neighbour, left, correction: message.correction });
         self.complete()
     }
 
     fn find(&mut self, message: &PtpMessage) -> Result<&mut OpenLink, PtpRejection> {
-        let is_late = self.given_up.has(message.sequence);
-        let open = self.open.as_mut().filter(|open| open.sequence == message.sequence);
-        open.ok_or(if is_late { PtpRejection::Late } else { PtpRejection::WrongSequence })
+        let sequence = message.sequence;
+        let open = self.open.as_mut().filter(|open| open.sequence == sequence);
+        open.ok_or(if self.given_up.has(sequence) {
+            PtpRejection::Late
+        } else if self.answered.has(sequence) {
+            PtpRejection::Duplicate
+        } else {
+            PtpRejection::WrongSequence
+        })
     }
 
     /// The link delay, once all of it is there. In one step the correction is the turnaround; in two steps it is the
     /// difference of the two times and both corrections (11.4.2).
     fn complete(&mut self) -> Result<Option<MeasuredLink>, PtpRejection> {
-        let Some(OpenLink { sent: Some(sent), response: Some(response), left, .. }) = self.open else {
+        let Some(OpenLink { sequence, sent: Some(sent), response: Some(response), left, .. }) = self.open else {
             return Ok(None);
         };
         let times = match (response.is_complete, left) {
             (true, _) => Ok((Span::ZERO, Correction::ZERO)),
             (false, None) => return Ok(None),
-            (false, Some((left, more))) => difference(response.arrived, left).map(|held| (held, more)),
+            (false, Some(departure)) => {
+                difference(response.arrived, departure.left).map(|held| (held, departure.correction))
+            }
         };
         self.open = None;
+        self.answered.note(sequence);
         let (held, more) = times?;
         let limit = |correction: Correction| {
             let span = correction.as_span().filter(|span| Bound::of(*span) <= self.correction_max);

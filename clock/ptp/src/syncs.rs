@@ -48,7 +48,7 @@ impl SyncMatcher {
     /// Follow_Up came before it.
     ///
     /// # Errors
-    /// It is a second one of its number.
+    /// It is a second one of its number; the first one stays.
     pub(crate) fn sync(
         &mut self,
         (message, origin): (&PtpMessage, PtpTimestamp),
@@ -64,16 +64,17 @@ impl SyncMatcher {
             return Ok(Some(MatchedSync { origin, corrections: [correction, Correction::ZERO], received }));
         }
         let pending = self.open(sequence, now);
-        if pending.sync.replace((received, correction)).is_some() {
+        if pending.sync.is_some() {
             return Err(PtpRejection::Duplicate);
         }
+        pending.sync = Some((received, correction));
         Ok(self.complete(sequence))
     }
 
     /// A Follow_Up arrived, which says that the Sync of its number left at `origin`.
     ///
     /// # Errors
-    /// It is a second one of its number.
+    /// It is a second one of its number; the first one stays.
     pub(crate) fn follow_up(
         &mut self,
         (message, origin): (&PtpMessage, PtpTimestamp),
@@ -84,9 +85,10 @@ impl SyncMatcher {
             return Err(PtpRejection::Duplicate);
         }
         let pending = self.open(sequence, now);
-        if pending.follow_up.replace((origin, correction)).is_some() {
+        if pending.follow_up.is_some() {
             return Err(PtpRejection::Duplicate);
         }
+        pending.follow_up = Some((origin, correction));
         Ok(self.complete(sequence))
     }
 

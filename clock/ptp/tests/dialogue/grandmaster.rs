@@ -1,6 +1,6 @@
 //! A grandmaster: what it sends and when, what it answers, and when it is silent.
 
-use crate::script::{announcement, message, own, port, tai};
+use crate::script::{announcement, message, own, port, rejected, tai};
 use crate::unicast::claim;
 use ffclock_ptp::*;
 use ffclock_units::{Moment, Mono, Span};
@@ -151,6 +151,29 @@ fn it_yields_to_a_better_master() {
     grandmaster.handle_timeout(start() + Span::from_secs(6));
     assert_eq!(sent(&mut grandmaster).len(), 2);
     assert!(hear(&mut grandmaster, start() + Span::from_secs(7), 1).is_empty(), "heard once");
+}
+
+/// IEEE 1588-2019, 11.4: a link is measured whatever the state of the port at its end, so a passive one answers
+/// Pdelay_Req, and no Delay_Req.
+#[test]
+fn a_passive_port_answers_its_neighbour_alone() {
+    let mut grandmaster = serving();
+    let announced = Announcement { priority_1: 1, ..announcement(port(9)) };
+    let better = PtpMessage { log_interval: 1, ..message(port(9), 1, PtpBody::Announce(announced)) };
+    let mut hear = |message: PtpMessage| {
+        grandmaster.handle_message(message.encode().as_slice(), (tai(start()), FROM), start());
+        (events(&mut grandmaster), sent(&mut grandmaster))
+    };
+    hear(better);
+    assert!(matches!(hear(better).0[..], [PtpEvent::Yielded(_)]));
+    let (said, answers) = hear(message(port(3), 7, PtpBody::DelayReq(PtpTimestamp::ZERO)));
+    assert_eq!((said, answers), (rejected(PtpRejection::NotForUs), vec![]));
+    let (said, answers) = hear(message(port(3), 8, PtpBody::PdelayReq(PtpTimestamp::ZERO)));
+    assert_eq!(said, []);
+    let [(PtpMessage { body: PtpBody::PdelayResp(_, requester), sequence: 8, .. }, transmit)] = &answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert_eq!((*requester, transmit.audience), (port(3), Audience::Neighbour));
 }
 
 /// IEEE 1588-2019, 9.3.3 and 16.1: a client has a grant of Sync messages when a better master comes. They wait, and so

@@ -61,6 +61,29 @@ fn follow_ups_are_lost_late_and_doubled() {
     assert_eq!(script.deliver(&sync), rejected(PtpRejection::Duplicate));
 }
 
+/// IEEE 1588-2019, 9.5.9 and 9.5.10: of two messages of one number the first counts, whichever of Sync and Follow_Up
+/// comes first.
+#[test]
+fn a_second_message_of_a_number_changes_nothing() {
+    let mut script = acquainted();
+    let late = Correction::of(Span::from_micros(70));
+    for is_sync_first in [true, false] {
+        let (sync, follow_up) = script.sync_pair();
+        let (first, second) = if is_sync_first { (sync, follow_up) } else { (follow_up, sync) };
+        let begin = script.now;
+        assert_eq!(script.deliver(&first), []);
+        script.pass(Span::from_millis(2));
+        let again = PtpMessage { correction: late, ..first };
+        assert_eq!(script.deliver(&again), rejected(PtpRejection::Duplicate));
+        let events = script.deliver(&second);
+        let [seen] = observations(&events)[..] else { panic!("{events:?}") };
+        let received = if is_sync_first { begin } else { script.now };
+        assert_eq!(seen.ours, stamp_at(received), "the stamp of the Sync that counts");
+        let off = seen.theirs - tai(begin - WAY);
+        assert!(off.abs() < Span::from_nanos(2), "the correction of the first one, and not {off:?} more");
+    }
+}
+
 /// IEEE 1588-2019, 11.2: a Sync of two steps waits for its Follow_Up. Those whose Follow_Ups never come take no more
 /// than their places.
 #[test]
@@ -333,6 +356,34 @@ fn impossible_neighbours_are_named() {
     let response = ask(&mut script);
     let other = PtpMessage { body: PtpBody::PdelayResp(PtpTimestamp::ZERO, port(3)), ..response };
     assert_eq!(script.deliver(&other), rejected(PtpRejection::ResponseToOther));
+}
+
+/// IEEE 1588-2019, 11.4.2: of two Follow_Ups the first counts, also before its response; of two neighbours nothing is
+/// put together.
+#[test]
+fn a_second_follow_up_of_the_link_changes_nothing() {
+    let mut script = Script::with(FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() });
+    let held = Span::from_micros(80);
+    script.pass(Span::ZERO);
+    let request = script.sent().pop().expect("a request at the beginning");
+    let (asked, _) = PtpMessage::decode(request.octets.as_slice()).expect("a message");
+    script.follower.handle_sent(request.ticket.expect("an event"), stamp_at(script.now));
+    let begin = script.now;
+    script.now = begin + WAY + held + WAY;
+    let left = |at| message(port(4), asked.sequence, PtpBody::PdelayRespFollowUp(timestamp(at), own()));
+    let first = left(begin + WAY + held);
+    assert_eq!(script.deliver(&first), []);
+    assert_eq!(script.deliver(&left(begin + WAY)), rejected(PtpRejection::Duplicate));
+    assert_eq!(script.deliver(&PtpMessage { source: port(5), ..first }), rejected(PtpRejection::SecondNeighbour));
+    let response = message(port(4), asked.sequence, PtpBody::PdelayResp(timestamp(begin + WAY), own()));
+    let response = PtpMessage { flags: PtpFlags::TWO_STEP, ..response };
+    assert_eq!(script.deliver(&PtpMessage { source: port(5), ..response }), rejected(PtpRejection::SecondNeighbour));
+    let events = script.deliver(&response);
+    let [PtpEvent::LinkDelay(delay)] = events[..] else { panic!("{events:?}") };
+    assert_eq!((delay.neighbour, delay.turnaround), (port(4), held));
+    for again in [response, first] {
+        assert_eq!(script.deliver(&again), rejected(PtpRejection::Duplicate));
+    }
 }
 
 /// IEEE 1588-2019, 13.3.2.8: a master that is not sure of its time (synchronizationUncertain) gives no observations.

@@ -1,7 +1,7 @@
 //! Whose messages are taken: the networks and the rate limit of the whole server, for all that is answered.
 //!
 //! Announce messages pass: a network that is not served may have a better master, and two masters in one domain are
-//! worse than none. What they can do is bounded by the table of foreign masters. Frames come from no network: all on
+//! worse than one. What they can do is bounded by the table of foreign masters. Frames come from no network: all on
 //! the link are served, each device at a rate of its own.
 
 use super::sockets::PtpSender;

@@ -114,6 +114,17 @@ impl PtpSockets {
         Ok(PtpSockets { event, general, device, stamped_by, way: *way, waiting: AwaitedStamps::new(MOST_WAITING) })
     }
 
+    /// Sockets of loopback at ports of their own, where user space alone stamps, as on a host whose kernel refuses.
+    #[cfg(test)]
+    pub(super) fn unstamped() -> Self {
+        let PtpPlace { way, .. } = PtpPlace::ipv4("lo");
+        let PtpWay::Udp(groups) = way else { unreachable!("it is over UDP") };
+        let device = device_index("lo").expect("loopback");
+        let opened = || StampedSocket::on_device((0, device), &groups, StampMode::User).expect("a socket");
+        let waiting = AwaitedStamps::new(MOST_WAITING);
+        PtpSockets { event: opened(), general: Some(opened()), device, stamped_by: None, way, waiting }
+    }
+
     /// Takes the stamps of the network card, if those are wanted, by this stamper; the card where there is one.
     ///
     /// # Errors

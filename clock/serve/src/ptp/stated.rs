@@ -8,7 +8,7 @@ use crate::served_clock::ServedClock;
 use ffclock::Snapshot;
 use ffclock_counter::CounterId;
 use ffclock_ptp::{GrandmasterClaim, GrandmasterLimits, TimeSource};
-use ffclock_units::{Bound, Counter, Moment, ServerIdentity, Status, Tai, TaiReading};
+use ffclock_units::{Bound, Counter, Moment, ServerIdentity, Stamp, Status, Tai, TaiReading, Ticks};
 use std::path::Path;
 
 /// Where the time comes from that no code of the standard names (IEEE 1588-2019, table 6).
@@ -54,12 +54,29 @@ impl StatedClock {
         self.snapshot.as_ref().map(Snapshot::counter_id)
     }
 
+    /// TAI before which a message with this stamp did not leave, where the page vouches for it. A follower knows that a
+    /// message came after it had left: that stays true of the earliest departure.
+    pub(crate) fn departure(&self, stamp: &Stamp) -> Option<Moment<Tai>> {
+        self.tai_at(stamp.counter - half_width(stamp))
+    }
+
+    /// TAI after which a message with this stamp did not arrive, where the page vouches for it: a follower knows that
+    /// the message arrived after it was sent.
+    pub(crate) fn arrival(&self, stamp: &Stamp) -> Option<Moment<Tai>> {
+        self.tai_at(stamp.counter + half_width(stamp))
+    }
+
     /// TAI at a counter reading, where the page vouches for it.
-    pub(crate) fn tai_at(&self, counter: Counter) -> Option<Moment<Tai>> {
+    fn tai_at(&self, counter: Counter) -> Option<Moment<Tai>> {
         let snapshot = self.snapshot()?;
         let is_vouched = snapshot.status_at(counter) != Status::Unsynchronised;
         snapshot.tai_at(counter).ok().filter(|_| is_vouched)
     }
+}
+
+/// Half the range of a stamp, rounded up.
+fn half_width(stamp: &Stamp) -> Ticks {
+    (stamp.width.abs() + Ticks::from_raw(1)).halved()
 }
 
 /// What may be claimed now, and until the counter reads `until`: the bound is that of the later moment.

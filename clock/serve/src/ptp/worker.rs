@@ -209,13 +209,18 @@ impl PortWorker {
 
     fn take(&mut self, received: &Received) {
         let now = mono_now();
+        self.take_in(received, now);
+        self.drain(now);
+    }
+
+    /// What is to be sent for it stays with the grandmaster.
+    fn take_in(&mut self, received: &Received, now: Moment<Mono>) {
         let octets = self.buffer.get(..received.length).unwrap_or(&self.buffer);
         let from = PtpSender::of(received);
         if !self.admission.admits((octets, from), now, &self.policy) {
             return;
         }
-        let stamp = received.best.stamp;
-        let arrived = self.clock.tai_at(stamp.counter);
+        let arrived = self.clock.arrival(&received.best.stamp);
         // A choice among masters needs no time of ours; everything that is answered does.
         if arrived.is_none() && !Admission::is_announce(octets) {
             self.counts.without_time += 1;
@@ -227,17 +232,21 @@ impl PortWorker {
         if is_timed {
             self.note_stamp(&received.best);
         }
-        self.drain(now);
+    }
+
+    /// The stamp of a message that left has come.
+    fn note_sent(&mut self, ticket: PtpTicket, best: BestStamp) {
+        self.note_departure(ticket, best);
+        self.drain(mono_now());
     }
 
     /// A message left; without a time of ours nothing can be said about it.
-    fn note_sent(&mut self, ticket: PtpTicket, best: BestStamp) {
+    fn note_departure(&mut self, ticket: PtpTicket, best: BestStamp) {
         self.note_stamp(&best);
-        match self.clock.tai_at(best.stamp.counter) {
+        match self.clock.departure(&best.stamp) {
             Some(left) => self.grandmaster.handle_sent(ticket, left),
             None => self.counts.without_time += 1,
         }
-        self.drain(mono_now());
     }
 
     /// How a message was stamped whose time counts.
@@ -254,11 +263,8 @@ impl PortWorker {
     fn drain(&mut self, now: Moment<Mono>) {
         while let Some(transmit) = self.grandmaster.poll_transmit() {
             match self.sockets.send(transmit, (&mut self.stamper, now)) {
-                Ok(Some((ticket, best))) => {
-                    if let Some(left) = self.clock.tai_at(best.stamp.counter) {
-                        self.grandmaster.handle_sent(ticket, left);
-                    }
-                }
+                // Where the kernel does not stamp.
+                Ok(Some((ticket, best))) => self.note_departure(ticket, best),
                 Ok(None) => {}
                 Err(error) => {
                     self.counts.refused_sending += 1;
@@ -326,3 +332,6 @@ fn stamper_of(counter: CounterId, period: Option<Period>) -> io::Result<Stamper>
     stamper.remember_for(LONGEST_WAIT);
     Ok(stamper)
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,9 +32,9 @@ impl Other {
         true
     }
 
-    /// ptp4l there, with these options and this configuration; it steers no clock.
+    /// ptp4l there, with these options and this configuration; it steers no clock, and says its offset each second.
     pub fn follower(&self, options: &str, configuration: &str) -> Follower {
-        let options = format!("{options} --logMinPdelayReqInterval -2 --summary_interval -2");
+        let options = format!("{options} --logMinPdelayReqInterval -2 --summary_interval -2 --freq_est_interval 0");
         Follower::start(self.ptp4l(&options, configuration))
     }
 

@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 
 /// The page is right within this.
 const BOUND: Span = Span::from_micros(40);
-/// More than a busy machine delays a message [ns].
-const SLOWEST_NS: i64 = 20_000_000;
+/// Between two hosts on one machine all stamps are the kernel's: what is off by more again and again is no delay [ns].
+const OFF_MOST_NS: f64 = 20_000.0;
+/// This number of offsets in a row are within that: one may be by chance, and on a busy machine not each one is.
+const IN_A_ROW: u32 = 3;
 const USUAL: &str = "[ptp]\ninterfaces = [\"ours0\"]\nannounce_interval = \"500 ms\"\nsync_interval = \"250 ms\"\n\
                      delay_interval = \"250 ms\"\n";
 
@@ -41,11 +43,29 @@ fn wait_for_port(serving: &Serving, what: &str, is_wanted: impl Fn(&serde_json::
     }
 }
 
-/// ptp4l compares with its system clock, which is ours too, and takes TAI - UTC from our announcement.
-fn check_offset(follower: &mut Follower) {
-    let offset = follower.offset_ns();
-    println!("figure: ptp4l is {offset} ns off its master");
-    assert!(offset.abs() < SLOWEST_NS, "{offset} ns");
+/// How far the system clock, which the followers compare with, is ahead of what the page states [ns]: the two were the
+/// same when the page was made, and run at their own rates.
+fn system_clock_ahead_ns(place: &Place) -> f64 {
+    let system = ffclock_counter::read_narrowest(common::COUNTER, 5, ffclock_sys::system_utc_now);
+    let stated = place.truth.utc_at(system.middle());
+    (system.value.since_origin() - stated.since_origin()).as_seconds() * 1e9
+}
+
+/// Waits until the offsets that `next` gives [ns], and which `who` measures, are right. TAI - UTC is that of our
+/// announcement.
+fn check_offsets(who: &str, place: &Place, mut next: impl FnMut() -> f64) {
+    let (end, mut in_a_row, mut seen) = (Instant::now() + PATIENCE, 0, Vec::new());
+    while in_a_row < IN_A_ROW {
+        assert!(Instant::now() < end, "{who} measures {seen:?} ns more than there is");
+        let off = next() - system_clock_ahead_ns(place);
+        in_a_row = if off.abs() <= OFF_MOST_NS { in_a_row + 1 } else { 0 };
+        seen.push(off.round());
+    }
+    println!("figure: {who} measures {seen:?} ns more than there is");
+}
+
+fn check_offset(place: &Place, follower: &mut Follower) {
+    check_offsets("ptp4l", place, || follower.offset_ns() as f64);
 }
 
 #[test]
@@ -56,7 +76,7 @@ fn ptp4l_follows_and_sees_what_the_clock_is_worth() {
     let (place, other) = (Place::new(), Other::with_multicast());
     let serving = serve(&place, "");
     let mut ptp4l = other.follower("-4 -s", "");
-    check_offset(&mut ptp4l);
+    check_offset(&place, &mut ptp4l);
     let port = wait_for_port(&serving, "serving", |port| port["state"] == "serving");
     assert_eq!((port["port"].as_str(), port["clock_class"].as_u64()), (Some("ours0/ipv4"), Some(6)));
     assert_eq!(port["counts"]["unstamped"], 0, "the kernel stamps all that counts: {port}");
@@ -75,7 +95,7 @@ fn ptp4l_follows_and_sees_what_the_clock_is_worth() {
     place.publish(&mut writer, Said { bound: Span::from_millis(5), ..held });
     ptp4l.wait_for_parent("gm.ClockClass", "187");
     ptp4l.wait_for_parent("gm.ClockAccuracy", "0x2b");
-    check_offset(&mut ptp4l);
+    check_offset(&place, &mut ptp4l);
     // A reload changes the claim between two announcements.
     place.configure(&format!("{USUAL}priority_1 = 100\nholdover_max = \"10 ms\"\n"));
     serving.signal("-HUP");
@@ -92,7 +112,7 @@ fn a_page_that_is_no_longer_renewed_is_disowned_and_then_nothing_is_said() {
     let (place, other) = (Place::new(), Other::with_multicast());
     let serving = serve(&place, "");
     let mut ptp4l = other.follower("-4 -s", "");
-    check_offset(&mut ptp4l);
+    check_offset(&place, &mut ptp4l);
     let short = Said { valid_for: Span::from_millis(300), ..Said::within(BOUND) };
     place.publish(&mut place.writer(), short);
     // The last announcement is believed until its timeout, three intervals.
@@ -106,7 +126,7 @@ fn a_page_that_is_no_longer_renewed_is_disowned_and_then_nothing_is_said() {
     assert_eq!(sent(&serving), before, "it is silent");
     // The page is written again.
     place.publish(&mut place.writer(), Said::within(BOUND));
-    check_offset(&mut ptp4l);
+    check_offset(&place, &mut ptp4l);
     assert!(ptp4l.pid() > 0);
 }
 
@@ -143,7 +163,7 @@ fn unicast_is_granted_to_as_many_as_stated_and_only_to_networks_that_are_served(
     let table = "inhibit_multicast_service 1\n[unicast_master_table]\ntable_id 1\nlogQueryInterval -1\n\
                  UDPv4 10.81.0.1\n[theirs0]\nunicast_master_table 1\n";
     let mut ptp4l = other.follower("-4 -s", table);
-    check_offset(&mut ptp4l);
+    check_offset(&place, &mut ptp4l);
     wait_for_port(&serving, "three grants", |port| port["grants"] == 3);
     // Another client finds no place.
     other.run("ip address add 10.81.0.3/24 dev theirs0");
@@ -164,7 +184,7 @@ fn a_link_is_measured_and_followed() {
     }
     let (place, other) = (Place::new(), Other::with_multicast());
     let _serving = serve(&place, "");
-    check_offset(&mut other.follower("-4 -s -P", ""));
+    check_offset(&place, &mut other.follower("-4 -s -P", ""));
 }
 
 #[test]
@@ -174,8 +194,8 @@ fn followers_over_ethernet_are_served_end_to_end_and_by_the_link() {
     }
     let (place, other) = (Place::new(), Other::with_multicast());
     let serving = serve(&place, "family = \"ethernet\"\n");
-    check_offset(&mut other.follower("-2 -s", ""));
-    check_offset(&mut other.follower("-2 -s -P", ""));
+    check_offset(&place, &mut other.follower("-2 -s", ""));
+    check_offset(&place, &mut other.follower("-2 -s -P", ""));
     let port = serving.status()["ptp"][0].clone();
     assert_eq!((port["port"].as_str(), port["counts"]["unstamped"].as_u64()), (Some("ours0/ethernet"), Some(0)));
 }
@@ -192,8 +212,8 @@ fn followers_of_ipv6_and_ipv4_are_served_by_one_clock() {
     }
     let serving = serve(&place, "family = \"both\"\n");
     let (mut six, mut four) = (other.follower("-6 -s", ""), other.follower("-4 -s", ""));
-    check_offset(&mut six);
-    check_offset(&mut four);
+    check_offset(&place, &mut six);
+    check_offset(&place, &mut four);
     let ports = serving.status()["ptp"].clone();
     let identity = |place: usize| ports[place]["identity"].as_str().unwrap().to_owned();
     assert_eq!(identity(0).replace("-1", "-2"), identity(1));
@@ -211,15 +231,17 @@ fn ptpd_follows() {
     place.publish(&mut place.writer(), Said { leap: Some(leap), ..Said::within(BOUND) });
     wait_for_port(&serving, "serving", |port| port["state"] == "serving");
     let mut ptpd = other.ptpd();
-    let offset = ptpd.wait_for("an offset", |line| {
+    let offset = |line: &str| {
         // Time, state, port, one-way delay, offset from the master [s].
         let fields: Vec<_> = line.split(',').map(str::trim).collect();
         let offset = (fields.get(1) == Some(&"slv")).then(|| fields.get(4)?.parse::<f64>().ok()).flatten();
         // It says 0 before the first one.
         offset.filter(|offset| *offset != 0.0)
+    };
+    check_offsets("ptpd", &place, || {
+        ptpd.forget();
+        ptpd.wait_for("an offset", offset) * 1e9
     });
-    println!("figure: ptpd is {offset} s off its master");
-    assert!(offset.abs() * 1e9 < SLOWEST_NS as f64, "{offset} s");
     assert!(ptpd.pid() > 0);
 }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The counter of the pages: it counts ns.
-const COUNTER: CounterId = CounterId::MonotonicRaw;
+pub const COUNTER: CounterId = CounterId::MonotonicRaw;
 
 /// The true time: the host's system clock at the start, and the counter since.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,12 @@ impl Truth {
 
     /// UTC, of which no leap second is in sight.
     pub fn now(&self) -> Moment<Server> {
-        let utc = LeapTable::built_in().utc_from_tai(self.tai_at(read_ordered(COUNTER)));
+        self.utc_at(read_ordered(COUNTER))
+    }
+
+    /// The same at a reading of the counter of the pages.
+    pub fn utc_at(&self, counter: Counter) -> Moment<Server> {
+        let utc = LeapTable::built_in().utc_from_tai(self.tai_at(counter));
         Moment::from_origin(utc.since_origin())
     }
 }
