@@ -21,6 +21,7 @@ mod relay;
 mod session;
 #[cfg(test)]
 mod uml;
+mod witness;
 
 use crate::GlobalOptions;
 use crate::failure::Failure;
@@ -63,6 +64,7 @@ enum LiveCommand {
 #[command(after_help = "Examples:
   $ ffclock-lab live run quiet-16 --for '5 min' --output out/live
   $ ffclock-lab live run quiet-16 --only ffclockd-learned,chronyd-tuned --seed 7
+  $ ffclock-lab live run quiet-1 --witness
   $ ffclock-lab live run --resume out/live")]
 struct LiveRunArgs {
     /// The plan, by its name in `live list`
@@ -87,6 +89,9 @@ struct LiveRunArgs {
     /// What burns on the host during the whole run, beside what the plan has
     #[arg(long, value_name = "LOAD", value_delimiter = ',', value_enum, conflicts_with = "resume")]
     load: Vec<Load>,
+    /// A witness beside each contestant: the report says how wrong the monitor was
+    #[arg(long, conflicts_with = "resume")]
+    witness: bool,
     /// Where the other daemons are: the wrappers of tools/peers, or a directory of the same names
     #[arg(long, value_name = "DIR", default_value = "tools/peers")]
     peers: PathBuf,
@@ -167,6 +172,7 @@ fn begin(args: &LiveRunArgs) -> Result<PathBuf, Failure> {
         seed: args.seed,
         poll_log2: args.poll,
         load: plan.load.iter().chain(args.load.iter().filter(|load| !plan.load.contains(load))).copied().collect(),
+        witness: args.witness,
         contestants: contestants.iter().map(|contestant| contestant.name.to_owned()).collect(),
     };
     record.create(&args.output)?;

@@ -2,6 +2,7 @@
 
 use super::plan::{JUDGED, LivePlan, Load, Phase};
 use super::record::{LookedAt, RunRecord, notes};
+use super::witness::{self, MonitorError};
 use crate::failure::Failure;
 use ffclock_cli::text::{Align, table_within};
 use ffclock_statistics::{Sorted, upper_median};
@@ -55,6 +56,8 @@ pub(super) struct RivalsSummary {
     /// Whether every run has watched for all of its time, without a contestant that was left out or ended.
     is_complete: bool,
     events: Vec<String>,
+    /// How wrong the monitor was by its witnesses, where it had some.
+    monitor: Option<MonitorError>,
     contestants: Vec<Row>,
     /// The parts of the run that the plan judges by themselves.
     phases: Vec<PhaseSummary>,
@@ -104,10 +107,20 @@ pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure>
         watched_s: runs.iter().map(|(_, samples)| watched(samples)).sum(),
         settle_s: first.settle_s,
         is_complete: runs.iter().all(is_whole) && !events.iter().any(is_fault),
+        monitor: monitor_error(directories, &runs),
         contestants: rows(&runs),
         phases: plan.phases.iter().map(|phase| PhaseSummary::of(&runs, phase)).collect(),
         events,
     })
+}
+
+/// What the witnesses of all runs say.
+fn monitor_error(directories: &[PathBuf], runs: &Runs) -> Option<MonitorError> {
+    let of = |(directory, (run, _)): (&PathBuf, &(RunRecord, Vec<LookedAt>))| {
+        run.contestants.iter().map(|name| directory.join(name)).collect::<Vec<_>>()
+    };
+    let places: Vec<PathBuf> = directories.iter().zip(runs).flat_map(of).collect();
+    witness::compare(places.iter().map(PathBuf::as_path))
 }
 
 impl PhaseSummary {
@@ -275,6 +288,7 @@ pub(super) fn text(summary: &RivalsSummary) -> String {
     let rows: Vec<Vec<String>> = summary.contestants.iter().map(cells).collect();
     text += &table_within(&heading, &rows);
     summary.phases.iter().for_each(|phase| text += &phase_text(phase));
+    summary.monitor.iter().for_each(|monitor| _ = write!(text, "\n{}", monitor.text()));
     text += if summary.is_complete { "\ncomplete\n" } else { "\nNOT COMPLETE; what happened:\n" };
     if !summary.is_complete {
         summary.events.iter().for_each(|event| _ = writeln!(text, "  {event}"));
@@ -324,6 +338,7 @@ mod tests {
             seed: 1,
             poll_log2: None,
             load: Vec::new(),
+            witness: false,
             contestants: names.iter().map(|name| (*name).to_owned()).collect(),
         }
     }

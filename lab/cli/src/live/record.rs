@@ -28,6 +28,9 @@ pub(super) struct RunRecord {
     /// What burns on the host.
     #[serde(default)]
     pub(super) load: Vec<Load>,
+    /// Whether a witness stands beside each contestant.
+    #[serde(default)]
+    pub(super) witness: bool,
     pub(super) contestants: Vec<String>,
 }
 
@@ -167,6 +170,7 @@ mod tests {
             seed: 1,
             poll_log2: Some(2),
             load: vec![Load::Disk],
+            witness: true,
             contestants: vec!["a".to_owned(), "b".to_owned()],
         };
         record.create(&directory).unwrap();

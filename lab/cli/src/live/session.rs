@@ -11,6 +11,7 @@ use super::path_file::{self, PathTime, Route};
 use super::plan::{LivePath, LivePlan, PathChange};
 use super::record::{LookedAt, RunRecord, SampleFile, note};
 use super::relay::{self, Relay};
+use super::witness::{Witness, Witnesses};
 use crate::failure::Failure;
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
 use ffclock_sim::Oscillator;
@@ -46,6 +47,8 @@ struct Running {
     /// The host between it and the server, where there is one.
     relay: Option<Worker>,
     follows_master: bool,
+    /// Who watches its clock as it does itself, to see how wrong the monitor is.
+    witness: Option<Witness>,
     is_alive: bool,
 }
 
@@ -250,7 +253,23 @@ impl<'a> Session<'a> {
         session.running.iter_mut().try_for_each(|running| running.worker.release())?;
         session.burners = plan.start_burners()?;
         session.begun = Instant::now();
+        session.place_witnesses()?;
         Ok(session)
+    }
+
+    /// Those who see how wrong the monitor is, where they are wanted.
+    fn place_witnesses(&mut self) -> Result<(), Failure> {
+        if !self.plan.record.witness {
+            return Ok(());
+        }
+        let witnesses = Witnesses::prepare(&self.plan.directory, &self.plan.library, SAMPLING)?;
+        // Its looks come that often from now on.
+        self.begun = Instant::now();
+        for running in &mut self.running {
+            let directory = self.plan.own_directory(running.name)?;
+            running.witness = Some(witnesses.place(&running.worker, &directory, running.watched.clock_read())?);
+        }
+        Ok(())
     }
 
     /// The master of PTP, on the links of those who follow it.
@@ -295,7 +314,7 @@ impl<'a> Session<'a> {
         let links = self.links(relay.as_ref(), number);
         let watched = Watched::open(&own, page)?.bounded(contestant.bound(&directory));
         let (name, follows_master) = (contestant.name, contestant.follows_master());
-        Ok(Running { number, name, links, watched, worker, relay, follows_master, is_alive: true })
+        Ok(Running { number, name, links, watched, worker, relay, follows_master, witness: None, is_alive: true })
     }
 
     /// The links between a contestant and the server, each by one of its ends: a link that loses one loses both.
@@ -378,6 +397,7 @@ impl<'a> Session<'a> {
         let mut looks = Vec::new();
         for running in self.running.iter_mut().filter(|running| running.is_alive) {
             let Some(seen) = running.watched.look()? else { continue };
+            running.witness.iter_mut().try_for_each(|witness| witness.hear(&seen))?;
             let (error_ns, bound_ns) = (seen.error_ns, seen.bound_ns);
             looks.push(LookedAt { session, t_s, contestant: running.number, error_ns, bound_ns });
         }
@@ -401,6 +421,10 @@ impl<'a> Session<'a> {
             if let Err(failure) = running.check() {
                 running.is_alive = false;
                 self.plan.note(t_s, &failure.to_string())?;
+            }
+            if let Some(Err(failure)) = running.witness.as_mut().map(Witness::check_alive) {
+                running.witness = None;
+                self.plan.note(t_s, &format!("{}: {failure}", running.name))?;
             }
         }
         if !self.running.iter().any(|running| running.is_alive) {

@@ -376,3 +376,21 @@ fn a_routed_path_delays_what_passes_and_a_load_burns_until_the_end() {
     assert!(output.join("load/burnt").exists());
     wait_until_gone(&output);
 }
+
+#[test]
+fn the_monitor_is_as_right_as_a_witness_on_the_same_clock_can_see() {
+    let Some(peers) = peers() else { return };
+    let output = fresh_directory("live-witness").join("run");
+    let run = ["run", "quiet-1", "--witness", "--for", "8 s", "--settle", "1 s"];
+    let mut command = live(&run);
+    command.args(["--only", "ffclockd-learned,chronyd-default"]).arg("--output").arg(&output);
+    let summary = summary(command.arg("--peers").arg(&peers));
+    assert_eq!(summary["is_complete"], true, "{summary:#}");
+    let monitor = &summary["monitor"];
+    let ns = |figure: &Value| figure.as_f64().unwrap() * 1e9;
+    println!("the monitor's error: {monitor}");
+    // A busy machine lets looks come late, or interrupts the witness in its readings: those do not count.
+    assert!(monitor["witnessed"].as_u64().unwrap() >= 10, "{summary:#}");
+    assert!(ns(&monitor["median_s"]) < 200.0 && ns(&monitor["largest_s"]) < 1_000.0, "{summary:#}");
+    wait_until_gone(&output);
+}
