@@ -2,6 +2,7 @@
 
 use super::plan::{JUDGED, LivePlan, Load, Phase};
 use super::record::{LookedAt, RunRecord, notes};
+use super::router::RouterKind;
 use super::witness::{self, MonitorError};
 use crate::failure::Failure;
 use ffclock_cli::text::{Align, table_within};
@@ -49,6 +50,7 @@ pub(super) struct RivalsSummary {
     plan: String,
     poll_s: f64,
     load: Vec<Load>,
+    router: RouterKind,
     truth: &'static str,
     seeds: Vec<u64>,
     watched_s: f64,
@@ -102,6 +104,7 @@ pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure>
         plan: first.plan.clone(),
         poll_s: plan.poll_s(),
         load: first.load.clone(),
+        router: first.router,
         truth: TRUTH,
         seeds: runs.iter().map(|(run, _)| run.seed).collect(),
         watched_s: runs.iter().map(|(_, samples)| watched(samples)).sum(),
@@ -144,8 +147,8 @@ fn within_phase((record, samples): &(RunRecord, Vec<LookedAt>), phase: &Phase) -
 }
 
 /// What repetitions have in common.
-fn kind(run: &RunRecord) -> (&str, f64, Option<i32>, &[Load]) {
-    (&run.plan, run.settle_s, run.poll_log2, &run.load)
+fn kind(run: &RunRecord) -> RunRecord {
+    RunRecord { seed: 0, duration_s: 0.0, witness: false, contestants: Vec::new(), ..run.clone() }
 }
 
 type Runs = [(RunRecord, Vec<LookedAt>)];
@@ -339,6 +342,8 @@ mod tests {
             poll_log2: None,
             load: Vec::new(),
             witness: false,
+            router: RouterKind::Own,
+            netem: None,
             contestants: names.iter().map(|name| (*name).to_owned()).collect(),
         }
     }

@@ -5,12 +5,14 @@ use super::clock_file::{self, ClockStart};
 use super::contestant::{Contestant, Post, chosen, master_command, server_command};
 use super::interposer::{self, OwnClock};
 use super::monitor::{Watched, truth_ns};
+use super::netem::Timetable;
 use super::network;
 use super::oscillator_file::{OscillatorStart, SampledOscillator};
-use super::path_file::{self, PathTime, Route};
+use super::path_file::{self, PathTime};
 use super::plan::{LivePath, LivePlan, PathChange};
 use super::record::{LookedAt, RunRecord, SampleFile, note};
 use super::relay::{self, Relay};
+use super::router::{GuestRoute, Router, RouterKind};
 use super::witness::{Witness, Witnesses};
 use crate::failure::Failure;
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
@@ -68,6 +70,8 @@ impl Running {
 struct SessionPlan {
     directory: PathBuf,
     peers: PathBuf,
+    /// What boots a guest.
+    guest: PathBuf,
     library: PathBuf,
     record: RunRecord,
     plan: LivePlan,
@@ -78,7 +82,7 @@ struct SessionPlan {
 }
 
 /// Runs the next session of a run, until its time is over.
-pub(super) fn run(directory: &Path, peers: &Path) -> Result<(), Failure> {
+pub(super) fn run(directory: &Path, peers: &Path, guest: &Path) -> Result<(), Failure> {
     let begun = Instant::now();
     let directory = fs::canonicalize(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let _lock = lock(&directory)?;
@@ -91,6 +95,7 @@ pub(super) fn run(directory: &Path, peers: &Path) -> Result<(), Failure> {
         session: last.map_or(0, |last| last.session + 1),
         watched_s: last.map_or(0.0, |last| last.t_s),
         peers: peers.to_owned(),
+        guest: guest.to_owned(),
         record,
         directory,
         begun,
@@ -157,18 +162,27 @@ impl SessionPlan {
     }
 
     /// The router of the plan, where it has one; its devices are still to be made.
-    fn prepare_router(&self) -> Result<Option<(Worker, Route)>, Failure> {
-        if self.plan.path == LivePath::Direct {
+    fn prepare_router(&self) -> Result<Option<(Worker, Router)>, Failure> {
+        let netem = self.record.netem.as_deref();
+        if self.plan.path == LivePath::Direct && netem.is_none() {
             return Ok(None);
         }
         let directory = self.own_directory("router")?;
         let time =
             PathTime { length: Span::from_seconds(self.record.duration_s), begin: Span::from_seconds(self.watched_s) };
-        let Some(route) = path_file::prepare(&directory, &self.plan, time, self.record.seed)? else { return Ok(None) };
-        let (command, log) = (route.command(self.record.contestants.len()), directory.join("log"));
+        let seed = self.record.seed;
+        let router = match self.record.router {
+            RouterKind::Own => path_file::prepare(&directory, &self.plan, time, seed)?.map(Router::Program),
+            RouterKind::Uml => Timetable::chosen(netem, &self.plan, time.length, seed)?
+                .map(|timetable| GuestRoute::prepare(&directory, &self.guest, timetable, time.begin))
+                .transpose()?
+                .map(Router::Guest),
+        };
+        let Some(router) = router else { return Ok(None) };
+        let (command, log) = (router.command(self.record.contestants.len())?, directory.join("log"));
         let rights = WorkerRights::AllButTheClock;
         let task = Task { name: "the router", command: &command, log: &log, rights };
-        Ok(Some((Worker::prepare(&task, WorkerNetwork::Own)?, route)))
+        Ok(Some((Worker::prepare(&task, WorkerNetwork::Own)?, router)))
     }
 
     /// Lets burn what is to burn.
@@ -203,7 +217,7 @@ struct Session<'a> {
     /// The master of PTP beside the server, where it has followers.
     master: Option<Worker>,
     /// What lies between the server and the contestants, where the links are not direct.
-    router: Option<(Worker, Route)>,
+    router: Option<(Worker, Router)>,
     /// What burns on the host.
     burners: Vec<Worker>,
     running: Vec<Running>,
@@ -242,9 +256,10 @@ impl<'a> Session<'a> {
                 Err(failure) => plan.note(plan.watched_s, &format!("{} is left out: {failure}", contestant.name))?,
             }
         }
-        if let Some((router, route)) = &mut session.router {
-            route.begin()?;
-            router.release()?;
+        if let Some((worker, router)) = &mut session.router {
+            router.begin()?;
+            worker.release()?;
+            router.join(|| worker.check_alive())?;
         }
         session.server.release()?;
         session.master = session.start_master()?;
@@ -346,7 +361,10 @@ impl<'a> Session<'a> {
     /// Joins a host to the server, by the path of the plan.
     fn join(&self, worker: &Worker, number: usize) -> Result<(), Failure> {
         match &self.router {
-            Some((router, _)) => network::join_by(router, &self.server, worker, number),
+            Some((router, kind)) => {
+                network::join_by(router, &self.server, worker, number)?;
+                if kind.needs_taps() { network::add_taps(router, number) } else { Ok(()) }
+            }
             None => network::join(&self.server, worker, number),
         }
     }
@@ -452,11 +470,14 @@ impl Drop for Session<'_> {
             running.worker.terminate();
             running.relay.iter_mut().for_each(Worker::terminate);
         });
-        if let Some((router, _)) = &mut self.router {
-            router.terminate();
-            let said = fs::read_to_string(self.plan.directory.join("router").join("log")).unwrap_or_default();
+        if let Some((worker, router)) = &mut self.router {
+            if worker.check_alive().is_ok() {
+                router.leave();
+            }
+            worker.terminate();
+            let said = router.said(&self.plan.directory.join("router"));
             // That a note cannot be written does not change what was measured.
-            let _ = self.plan.note(self.t_s(), &format!("the router: {}", said.trim()));
+            let _ = self.plan.note(self.t_s(), &format!("the router: {said}"));
         }
     }
 }
