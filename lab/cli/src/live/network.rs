@@ -40,11 +40,16 @@ pub(super) fn tap(side: &str, number: usize) -> String {
     format!("t{side}{}", 2 * number + usize::from(side != "s"))
 }
 
+/// The bridges of a link between device and tap, where the router is a guest.
+pub(super) fn bridges(number: usize) -> [String; 2] {
+    ["s", "c"].map(|side| format!("b{side}{number}"))
+}
+
 /// Gives each side of the router's part of a link a tap that is bridged with it.
 pub(super) fn add_taps(router: &Worker, number: usize) -> Result<(), Failure> {
     let router = router.pid().to_string();
-    ["s", "c"].into_iter().try_for_each(|side| {
-        let words = [&format!("{side}{number}"), &tap(side, number), &format!("b{side}{number}")];
+    ["s", "c"].into_iter().zip(bridges(number)).try_for_each(|(side, bridge)| {
+        let words = [&format!("{side}{number}"), &tap(side, number), &bridge];
         inside(&router, &[&["sh", "-c", BRIDGED], words.map(String::as_str).as_slice()].concat())
     })
 }

@@ -337,7 +337,9 @@ impl<'a> Session<'a> {
         let routed = self.router.as_ref().map(|(router, _)| (router.pid(), network::router_end(number)));
         let relayed = relay.map(|relay| (relay.pid(), network::server_end(network::behind_relay(number))));
         let first = (self.server.pid(), network::server_end(number));
-        [Some(first), routed, relayed].into_iter().flatten().collect()
+        let tapped = self.router.as_ref().filter(|(_, router)| router.needs_taps());
+        let bridges = tapped.iter().flat_map(|(worker, _)| network::bridges(number).map(|name| (worker.pid(), name)));
+        [Some(first), routed, relayed].into_iter().flatten().chain(bridges).collect()
     }
 
     /// The relay before a contestant, joined to the server.

@@ -446,22 +446,39 @@ fn a_guest_with_netem_is_the_router_and_follows_its_timetable() {
     wait_until_gone(&output);
 }
 
-#[test]
-fn a_guest_that_is_the_router_and_dies_ends_the_run_with_what_it_has() {
+/// A run by way of a guest, to which something happens; it ends with what it has, for this reason.
+fn disturbed_guest(name: &str, disturb: impl FnOnce(&Path), reason: &str) {
     if peers().is_none() || !guest_router_is_possible() {
         return;
     }
-    let output = fresh_directory("live-without-guest").join("run");
+    let output = fresh_directory(name).join("run");
     let words = through_guest(&output, "0 to delay 2ms\n0 from delay 1ms\n", "60 s");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (succeeds, summary, said) = disturbed(&output, &words, |output| {
-        let kernel = process_of(&output.join("router"), "/linux.uml");
-        run_to_end("kill", &["-9", &kernel.to_string()]);
-    });
-    assert!(!succeeds && said.contains("the router ended: "), "{said}");
+    let (succeeds, summary, said) = disturbed(&output, &words, disturb);
+    assert!(!succeeds, "{said}");
     assert_eq!(summary["is_complete"], false, "{summary:#}");
-    assert!(summary["events"].to_string().contains("session 0 failed: the router ended: "), "{summary:#}");
+    let events = summary["events"].to_string();
+    assert!(events.contains("session 0 failed: ") && events.contains(reason), "{summary:#}");
     assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
     assert!(smallest_bound(&output) > 1_500_000);
     wait_until_gone(&output);
+}
+
+#[test]
+fn a_guest_that_is_the_router_and_dies_ends_the_run_with_what_it_has() {
+    let kill = |output: &Path| {
+        let kernel = process_of(&output.join("router"), "/linux.uml");
+        run_to_end("kill", &["-9", &kernel.to_string()]);
+    };
+    disturbed_guest("live-without-guest", kill, "session 0 failed: the router ended: ");
+}
+
+#[test]
+fn a_guest_whose_bridge_vanishes_ends_the_run_with_what_it_has() {
+    let delete = |output: &Path| {
+        // The first process of the guest's is in the router's network.
+        let kernel = process_of(&output.join("router"), "/linux.uml").to_string();
+        run_to_end("nsenter", &["--target", &kernel, "--net", "ip", "link", "delete", "bc0"]);
+    };
+    disturbed_guest("live-without-bridge", delete, "ffclockd-learned ended: its link bc0 is gone");
 }
