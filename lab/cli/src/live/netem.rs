@@ -153,7 +153,7 @@ wait_until() {
 ";
 /// Between the first settings and the others.
 const STARTED: &str = "if [ $failed = 1 ]; then
-    echo 'tc refused words of the timetable' >/out/passed
+    echo 'tc refused words of the timetable (plan.log)' >/out/passed
     poweroff -f
 fi
 echo ready >/out/ready

@@ -2,8 +2,8 @@
 //! or a guest of user-mode Linux whose kernel delays what passes with netem.
 //!
 //! The guest has two cards for each link, bridged, with a netem on each. A card is a tap in the router's network, where
-//! it is bridged with the device of that side. The guest follows its timetable by itself. It has no priority before
-//! other programs and waits in no loop.
+//! it is bridged with the device of that side. The guest follows its timetable by itself. It has no real-time priority
+//! and waits in no loop.
 
 use super::netem::Timetable;
 use super::path_file::Route;
@@ -62,7 +62,9 @@ impl GuestRoute {
         let words = [self.boot.display().to_string(), self.directory.display().to_string()];
         // The programs of this host, tc among them, and what they are linked with.
         let host = ["PROGRAMS=/usr/sbin", "\"LIBRARIES=/usr/lib64 /usr/lib/x86_64-linux-gnu\""].map(str::to_owned);
-        words.into_iter().chain(taps).chain(host).collect()
+        // Before others where they all want a processor, but not at a priority that could keep them from theirs.
+        let first = ["nice", "-n", "-10"].map(str::to_owned);
+        first.into_iter().chain(words).chain(taps).chain(host).collect()
     }
 
     /// Writes the plan of the guest, and takes away what an earlier session left.
@@ -122,7 +124,11 @@ impl Router {
     /// Once it is started: lets its timetable begin. `check` fails when it has ended.
     pub(super) fn join(&self, check: impl FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
         let Router::Guest(guest) = self else { return Ok(()) };
-        guest.wait_for("ready", PATIENCE, check)?;
+        let said = |failure| match self.said(&guest.directory) {
+            said if said.is_empty() => failure,
+            said => Failure::from(format!("{failure}: {said}")),
+        };
+        guest.wait_for("ready", PATIENCE, check).map_err(said)?;
         fs::write(guest.directory.join("go"), "").map_err(Failure::from)
     }
 
