@@ -1846,7 +1846,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__live__subcmd__run)
-            opts="-h --for --poll --settle --seed --only --load --peers --output --resume --page --json --help"
+            opts="-h --for --poll --settle --seed --only --load --witness --router --netem --guest --peers --output --resume --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1874,6 +1874,18 @@ _ffclock__lab() {
                     ;;
                 --load)
                     COMPREPLY=($(compgen -W "cpu disk" -- "${cur}"))
+                    return 0
+                    ;;
+                --router)
+                    COMPREPLY=($(compgen -W "own uml" -- "${cur}"))
+                    return 0
+                    ;;
+                --netem)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --peers)

@@ -12,23 +12,27 @@ mod contestant;
 mod figures;
 mod interposer;
 mod monitor;
+mod netem;
 mod network;
 mod oscillator_file;
 mod path_file;
 mod plan;
 mod record;
 mod relay;
+mod router;
 mod session;
 #[cfg(test)]
 mod uml;
+mod witness;
 
 use crate::GlobalOptions;
 use crate::failure::Failure;
 use clap::Subcommand;
 use ffclock_cli::waiting_time;
 use ffclock_units::Span;
-use plan::{LivePlan, Load, PLANS};
+use plan::{LivePath, LivePlan, Load, PLANS};
 use record::RunRecord;
+use router::RouterKind;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -53,7 +57,7 @@ enum LiveCommand {
   $ ffclock-lab live list --json")]
     List,
     /// Run daemons side by side, or go on with a run that was broken off
-    Run(LiveRunArgs),
+    Run(Box<LiveRunArgs>),
     /// Compare the daemons of one run, or of several repetitions
     Report(LiveReportArgs),
 }
@@ -63,6 +67,8 @@ enum LiveCommand {
 #[command(after_help = "Examples:
   $ ffclock-lab live run quiet-16 --for '5 min' --output out/live
   $ ffclock-lab live run quiet-16 --only ffclockd-learned,chronyd-tuned --seed 7
+  $ ffclock-lab live run quiet-1 --witness
+  $ ffclock-lab live run shift-16 --router uml --poll 1
   $ ffclock-lab live run --resume out/live")]
 struct LiveRunArgs {
     /// The plan, by its name in `live list`
@@ -87,6 +93,18 @@ struct LiveRunArgs {
     /// What burns on the host during the whole run, beside what the plan has
     #[arg(long, value_name = "LOAD", value_delimiter = ',', value_enum, conflicts_with = "resume")]
     load: Vec<Load>,
+    /// A witness beside each contestant: the report says how wrong the monitor was
+    #[arg(long, conflicts_with = "resume")]
+    witness: bool,
+    /// What stands between server and daemons where the plan has a router
+    #[arg(long, value_enum, default_value = "own", conflicts_with = "resume")]
+    router: RouterKind,
+    /// What netem does, in place of the plan: lines `SECONDS to|from WORDS...`, the words those of tc-netem(8)
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    netem: Option<PathBuf>,
+    /// What boots a guest of user-mode Linux: tests/uml/guest
+    #[arg(long, value_name = "FILE", default_value = "tests/uml/guest")]
+    guest: PathBuf,
     /// Where the other daemons are: the wrappers of tools/peers, or a directory of the same names
     #[arg(long, value_name = "DIR", default_value = "tools/peers")]
     peers: PathBuf,
@@ -136,7 +154,7 @@ fn run_plan(global: &GlobalOptions, args: &LiveRunArgs) -> Result<(), Failure> {
         Some(directory) => directory.clone(),
         None => begin(args)?,
     };
-    let ended = session::run(&directory, &args.peers);
+    let ended = session::run(&directory, &args.peers, &args.guest);
     // What was measured until then is worth a table, however the session ended.
     report(global, std::slice::from_ref(&directory))?;
     ended
@@ -167,10 +185,28 @@ fn begin(args: &LiveRunArgs) -> Result<PathBuf, Failure> {
         seed: args.seed,
         poll_log2: args.poll,
         load: plan.load.iter().chain(args.load.iter().filter(|load| !plan.load.contains(load))).copied().collect(),
+        witness: args.witness,
+        router: args.router,
+        netem: netem_of(args, &plan)?,
         contestants: contestants.iter().map(|contestant| contestant.name.to_owned()).collect(),
     };
     record.create(&args.output)?;
     Ok(args.output.clone())
+}
+
+/// The timetable of the router that the user wrote, if it can be followed.
+fn netem_of(args: &LiveRunArgs, plan: &LivePlan) -> Result<Option<String>, Failure> {
+    match (&args.netem, args.router) {
+        (Some(_), RouterKind::Own) => Err(Failure::usage("--netem is for --router uml")),
+        (None, RouterKind::Uml) if plan.path == LivePath::Direct => {
+            Err(Failure::usage(format!("the links of {} are direct; --router uml needs --netem there", plan.name)))
+        }
+        (None, _) => Ok(None),
+        (Some(file), RouterKind::Uml) => {
+            let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            netem::Timetable::parse(&text).map(|_| Some(text))
+        }
+    }
 }
 
 fn report(global: &GlobalOptions, runs: &[PathBuf]) -> Result<(), Failure> {

@@ -2,6 +2,8 @@
 
 use super::plan::{JUDGED, LivePlan, Load, Phase};
 use super::record::{LookedAt, RunRecord, notes};
+use super::router::RouterKind;
+use super::witness::{self, MonitorError};
 use crate::failure::Failure;
 use ffclock_cli::text::{Align, table_within};
 use ffclock_statistics::{Sorted, upper_median};
@@ -48,6 +50,7 @@ pub(super) struct RivalsSummary {
     plan: String,
     poll_s: f64,
     load: Vec<Load>,
+    router: RouterKind,
     truth: &'static str,
     seeds: Vec<u64>,
     watched_s: f64,
@@ -55,6 +58,8 @@ pub(super) struct RivalsSummary {
     /// Whether every run has watched for all of its time, without a contestant that was left out or ended.
     is_complete: bool,
     events: Vec<String>,
+    /// How wrong the monitor was by its witnesses, where it had some.
+    monitor: Option<MonitorError>,
     contestants: Vec<Row>,
     /// The parts of the run that the plan judges by themselves.
     phases: Vec<PhaseSummary>,
@@ -99,15 +104,26 @@ pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure>
         plan: first.plan.clone(),
         poll_s: plan.poll_s(),
         load: first.load.clone(),
+        router: first.router,
         truth: TRUTH,
         seeds: runs.iter().map(|(run, _)| run.seed).collect(),
         watched_s: runs.iter().map(|(_, samples)| watched(samples)).sum(),
         settle_s: first.settle_s,
         is_complete: runs.iter().all(is_whole) && !events.iter().any(is_fault),
+        monitor: monitor_error(directories, &runs),
         contestants: rows(&runs),
         phases: plan.phases.iter().map(|phase| PhaseSummary::of(&runs, phase)).collect(),
         events,
     })
+}
+
+/// What the witnesses of all runs say.
+fn monitor_error(directories: &[PathBuf], runs: &Runs) -> Option<MonitorError> {
+    let of = |(directory, (run, _)): (&PathBuf, &(RunRecord, Vec<LookedAt>))| {
+        run.contestants.iter().map(|name| directory.join(name)).collect::<Vec<_>>()
+    };
+    let places: Vec<PathBuf> = directories.iter().zip(runs).flat_map(of).collect();
+    witness::compare(places.iter().map(PathBuf::as_path))
 }
 
 impl PhaseSummary {
@@ -131,8 +147,8 @@ fn within_phase((record, samples): &(RunRecord, Vec<LookedAt>), phase: &Phase) -
 }
 
 /// What repetitions have in common.
-fn kind(run: &RunRecord) -> (&str, f64, Option<i32>, &[Load]) {
-    (&run.plan, run.settle_s, run.poll_log2, &run.load)
+fn kind(run: &RunRecord) -> RunRecord {
+    RunRecord { seed: 0, duration_s: 0.0, witness: false, contestants: Vec::new(), ..run.clone() }
 }
 
 type Runs = [(RunRecord, Vec<LookedAt>)];
@@ -275,6 +291,7 @@ pub(super) fn text(summary: &RivalsSummary) -> String {
     let rows: Vec<Vec<String>> = summary.contestants.iter().map(cells).collect();
     text += &table_within(&heading, &rows);
     summary.phases.iter().for_each(|phase| text += &phase_text(phase));
+    summary.monitor.iter().for_each(|monitor| _ = write!(text, "\n{}", monitor.text()));
     text += if summary.is_complete { "\ncomplete\n" } else { "\nNOT COMPLETE; what happened:\n" };
     if !summary.is_complete {
         summary.events.iter().for_each(|event| _ = writeln!(text, "  {event}"));
@@ -324,6 +341,9 @@ mod tests {
             seed: 1,
             poll_log2: None,
             load: Vec::new(),
+            witness: false,
+            router: RouterKind::Own,
+            netem: None,
             contestants: names.iter().map(|name| (*name).to_owned()).collect(),
         }
     }

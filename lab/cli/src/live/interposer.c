@@ -90,6 +90,7 @@ struct oscillator_file {
 static struct clock_file *file;
 static const struct oscillator_file *oscillator;
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+static int only_reads;           /* a witness: the clock is another program's */
 
 static void *map(const char *variable, int writable) {
     const char *path = getenv(variable);
@@ -104,7 +105,8 @@ static void *map(const char *variable, int writable) {
 /* A program that asked for a clock of its own and did not get it must not run on the host's. */
 __attribute__((constructor)) static void begin(void) {
     static const char refusal[] = "ffclock-live: no clock file or no oscillator file\n";
-    file = map("FFCLOCK_LIVE_CLOCK", 1);
+    only_reads = getenv("FFCLOCK_LIVE_WITNESS") != NULL;
+    file = map("FFCLOCK_LIVE_CLOCK", !only_reads);
     oscillator = map("FFCLOCK_LIVE_OSCILLATOR", 0);
     if (file && oscillator) return;
     if (write(2, refusal, sizeof refusal - 1) < 0) _exit(126);
@@ -223,7 +225,7 @@ static void write_ahead(int64_t raw) {
 
 static void extend_where_due(int64_t raw) {
     struct segment last = *at(file->count - 1);
-    if (is_settled(&last) || last.raw > raw + AHEAD / 2 * SECOND) return;
+    if (only_reads || is_settled(&last) || last.raw > raw + AHEAD / 2 * SECOND) return;
     change_begins();
     write_ahead(raw);
     change_ends();

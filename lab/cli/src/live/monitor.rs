@@ -28,6 +28,10 @@ enum Shown {
 
 /// What was seen [ns].
 pub(super) struct Seen {
+    /// The truth at this look.
+    pub(super) truth_ns: i64,
+    /// What the monitor read of the contestant's: its system clock, or the counter below its page.
+    pub(super) read_ns: i64,
     pub(super) error_ns: i64,
     pub(super) bound_ns: Option<i64>,
 }
@@ -53,6 +57,14 @@ impl Watched {
         Watched { claimed, ..self }
     }
 
+    /// The clock that it reads, in the words of `witness.c`.
+    pub(super) fn clock_read(&self) -> &'static str {
+        match self.shown {
+            Shown::System(_) => "system",
+            Shown::Page { .. } => "raw",
+        }
+    }
+
     /// Looks at the clock; `None` as long as it shows no time.
     pub(super) fn look(&mut self) -> Result<Option<Seen>, Failure> {
         if let Shown::Page { path, clock: clock @ None } = &mut self.shown {
@@ -63,7 +75,8 @@ impl Watched {
         match &self.shown {
             Shown::System(clock) => {
                 let bound_ns = self.claimed.as_ref().and_then(ClockBoundFile::bound_ns);
-                Ok(Some(Seen { error_ns: clock.shown_at(raw)? - truth, bound_ns }))
+                let read_ns = clock.shown_at(raw)?;
+                Ok(Some(Seen { truth_ns: truth, read_ns, error_ns: read_ns - truth, bound_ns }))
             }
             Shown::Page { clock, .. } => Ok(clock.as_ref().and_then(|clock| Seen::in_page(clock, raw, truth))),
         }
@@ -71,12 +84,12 @@ impl Watched {
 }
 
 impl Seen {
-    fn in_page(clock: &Clock, raw_ns: i64, truth_ns: i64) -> Option<Self> {
-        let counter = Counter::from_raw(u64::try_from(raw_ns).ok()?);
+    fn in_page(clock: &Clock, read_ns: i64, truth_ns: i64) -> Option<Self> {
+        let counter = Counter::from_raw(u64::try_from(read_ns).ok()?);
         let reading = clock.snapshot().ok()?.reading_at(counter).ok()?;
         let truth = Moment::<Utc>::from_origin(Span::from_nanos(i128::from(truth_ns)));
         let nanos = |seconds: f64| (seconds * 1e9).round() as i64;
         let error_ns = nanos((reading.time - truth).as_seconds());
-        Some(Seen { error_ns, bound_ns: Some(nanos(reading.bound.as_seconds())) })
+        Some(Seen { truth_ns, read_ns, error_ns, bound_ns: Some(nanos(reading.bound.as_seconds())) })
     }
 }

@@ -34,6 +34,30 @@ pub(super) fn join_by(router: &Worker, server: &Worker, contestant: &Worker, num
     give_addresses(&server, &contestant, number)
 }
 
+/// The tap that belongs to a side of the router's part of a link: `s` the server's, `c` the other. The guest's card has
+/// its number at the end of its address.
+pub(super) fn tap(side: &str, number: usize) -> String {
+    format!("t{side}{}", 2 * number + usize::from(side != "s"))
+}
+
+/// The bridges of a link between device and tap, where the router is a guest.
+pub(super) fn bridges(number: usize) -> [String; 2] {
+    ["s", "c"].map(|side| format!("b{side}{number}"))
+}
+
+/// Gives each side of the router's part of a link a tap that is bridged with it.
+pub(super) fn add_taps(router: &Worker, number: usize) -> Result<(), Failure> {
+    let router = router.pid().to_string();
+    ["s", "c"].into_iter().zip(bridges(number)).try_for_each(|(side, bridge)| {
+        let words = [&format!("{side}{number}"), &tap(side, number), &bridge];
+        inside(&router, &[&["sh", "-c", BRIDGED], words.map(String::as_str).as_slice()].concat())
+    })
+}
+
+/// The device ($0) and the tap ($1) on one bridge ($2).
+const BRIDGED: &str = "ip tuntap add mode tap name \"$1\" && ip link add name \"$2\" type bridge mcast_snooping 0 \
+&& for device in \"$0\" \"$1\"; do ip link set \"$device\" master \"$2\" up || exit 1; done && ip link set \"$2\" up";
+
 /// A pair of devices, each in the network of a process.
 fn pair([pid, end]: [&str; 2], [other, other_end]: [&str; 2]) -> Result<(), Failure> {
     let one = ["link", "add", "name", end, "netns", pid, "type", "veth"];

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FFLIVEP1");
 /// Within it all frames of one direction wait equally long.
-const SLOT_NS: i64 = 50_000_000;
+pub(super) const SLOT_NS: i64 = 50_000_000;
 /// In place of a delay.
-const LOST: u32 = u32::MAX;
+pub(super) const LOST: u32 = u32::MAX;
 const SOURCE: &str = include_str!("router.c");
 
 /// Which part of a run's time a file is for.
@@ -28,7 +28,7 @@ pub(super) struct PathTime {
 }
 
 /// The delays of a plan [ns], to the server and from it; none where its links are direct.
-fn delays(plan: &LivePlan, time: PathTime, seed: u64) -> Result<Option<Vec<[u32; 2]>>, Failure> {
+pub(super) fn delays(plan: &LivePlan, time: PathTime, seed: u64) -> Result<Option<Vec<[u32; 2]>>, Failure> {
     let Some(text) = plan.scenario(time.length) else { return Ok(None) };
     let scenario = Scenario::parse(plan.name, &text).map_err(|error| error.to_string())?;
     let mut path = SimulatedPath::new(&scenario.path, (seed, "live"));

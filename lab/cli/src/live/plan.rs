@@ -77,6 +77,26 @@ pub(super) enum LivePath {
     Capture,
 }
 
+/// The period of scenarios/paper/congestion.toml, and how much of it has transfers [s].
+const CONGESTION_S: [f64; 2] = [430.0, 420.0];
+
+impl LivePath {
+    /// When a run of this length comes under another law, its begin included [s].
+    pub(super) fn changes(self, length_s: f64) -> Vec<f64> {
+        let shares = |shares: &[f64]| shares.iter().map(|share| share * length_s).collect();
+        match self {
+            LivePath::Direct => shares(&[0.0]),
+            LivePath::Shift | LivePath::Capture => shares(&[0.0, 0.5]),
+            LivePath::Phases => shares(&[0.0, PTP_PHASES[1].shares[0], PTP_PHASES[1].shares[1], ROUTE_CHANGE]),
+            LivePath::Scenario(_) => {
+                let [every, lasts] = CONGESTION_S;
+                let periods = (0..).map(|period| f64::from(period) * every).take_while(|begin| *begin < length_s);
+                periods.flat_map(|begin| [begin, begin + lasts]).filter(|at| *at < length_s).collect()
+            }
+        }
+    }
+}
+
 /// What takes the host's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

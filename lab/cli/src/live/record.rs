@@ -2,6 +2,7 @@
 //! rewritten, so that a run which is broken off keeps all of them but perhaps its last line.
 
 use super::plan::Load;
+use super::router::RouterKind;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -28,6 +29,14 @@ pub(super) struct RunRecord {
     /// What burns on the host.
     #[serde(default)]
     pub(super) load: Vec<Load>,
+    /// Whether a witness stands beside each contestant.
+    #[serde(default)]
+    pub(super) witness: bool,
+    #[serde(default)]
+    pub(super) router: RouterKind,
+    /// The timetable of netem in place of the plan's.
+    #[serde(default)]
+    pub(super) netem: Option<String>,
     pub(super) contestants: Vec<String>,
 }
 
@@ -167,6 +176,9 @@ mod tests {
             seed: 1,
             poll_log2: Some(2),
             load: vec![Load::Disk],
+            witness: true,
+            router: RouterKind::Uml,
+            netem: Some("0 to delay 1ms\n".to_owned()),
             contestants: vec!["a".to_owned(), "b".to_owned()],
         };
         record.create(&directory).unwrap();

@@ -5,12 +5,15 @@ use super::clock_file::{self, ClockStart};
 use super::contestant::{Contestant, Post, chosen, master_command, server_command};
 use super::interposer::{self, OwnClock};
 use super::monitor::{Watched, truth_ns};
+use super::netem::Timetable;
 use super::network;
 use super::oscillator_file::{OscillatorStart, SampledOscillator};
-use super::path_file::{self, PathTime, Route};
+use super::path_file::{self, PathTime};
 use super::plan::{LivePath, LivePlan, PathChange};
 use super::record::{LookedAt, RunRecord, SampleFile, note};
 use super::relay::{self, Relay};
+use super::router::{GuestRoute, Router, RouterKind};
+use super::witness::{Witness, Witnesses};
 use crate::failure::Failure;
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
 use ffclock_sim::Oscillator;
@@ -46,6 +49,8 @@ struct Running {
     /// The host between it and the server, where there is one.
     relay: Option<Worker>,
     follows_master: bool,
+    /// Who watches its clock as it does itself, to see how wrong the monitor is.
+    witness: Option<Witness>,
     is_alive: bool,
 }
 
@@ -65,6 +70,8 @@ impl Running {
 struct SessionPlan {
     directory: PathBuf,
     peers: PathBuf,
+    /// What boots a guest.
+    guest: PathBuf,
     library: PathBuf,
     record: RunRecord,
     plan: LivePlan,
@@ -75,7 +82,7 @@ struct SessionPlan {
 }
 
 /// Runs the next session of a run, until its time is over.
-pub(super) fn run(directory: &Path, peers: &Path) -> Result<(), Failure> {
+pub(super) fn run(directory: &Path, peers: &Path, guest: &Path) -> Result<(), Failure> {
     let begun = Instant::now();
     let directory = fs::canonicalize(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let _lock = lock(&directory)?;
@@ -88,6 +95,7 @@ pub(super) fn run(directory: &Path, peers: &Path) -> Result<(), Failure> {
         session: last.map_or(0, |last| last.session + 1),
         watched_s: last.map_or(0.0, |last| last.t_s),
         peers: peers.to_owned(),
+        guest: guest.to_owned(),
         record,
         directory,
         begun,
@@ -154,18 +162,27 @@ impl SessionPlan {
     }
 
     /// The router of the plan, where it has one; its devices are still to be made.
-    fn prepare_router(&self) -> Result<Option<(Worker, Route)>, Failure> {
-        if self.plan.path == LivePath::Direct {
+    fn prepare_router(&self) -> Result<Option<(Worker, Router)>, Failure> {
+        let netem = self.record.netem.as_deref();
+        if self.plan.path == LivePath::Direct && netem.is_none() {
             return Ok(None);
         }
         let directory = self.own_directory("router")?;
         let time =
             PathTime { length: Span::from_seconds(self.record.duration_s), begin: Span::from_seconds(self.watched_s) };
-        let Some(route) = path_file::prepare(&directory, &self.plan, time, self.record.seed)? else { return Ok(None) };
-        let (command, log) = (route.command(self.record.contestants.len()), directory.join("log"));
+        let seed = self.record.seed;
+        let router = match self.record.router {
+            RouterKind::Own => path_file::prepare(&directory, &self.plan, time, seed)?.map(Router::Program),
+            RouterKind::Uml => Timetable::chosen(netem, &self.plan, time.length, seed)?
+                .map(|timetable| GuestRoute::prepare(&directory, &self.guest, timetable, time.begin))
+                .transpose()?
+                .map(Router::Guest),
+        };
+        let Some(router) = router else { return Ok(None) };
+        let (command, log) = (router.command(self.record.contestants.len())?, directory.join("log"));
         let rights = WorkerRights::AllButTheClock;
         let task = Task { name: "the router", command: &command, log: &log, rights };
-        Ok(Some((Worker::prepare(&task, WorkerNetwork::Own)?, route)))
+        Ok(Some((Worker::prepare(&task, WorkerNetwork::Own)?, router)))
     }
 
     /// Lets burn what is to burn.
@@ -200,7 +217,7 @@ struct Session<'a> {
     /// The master of PTP beside the server, where it has followers.
     master: Option<Worker>,
     /// What lies between the server and the contestants, where the links are not direct.
-    router: Option<(Worker, Route)>,
+    router: Option<(Worker, Router)>,
     /// What burns on the host.
     burners: Vec<Worker>,
     running: Vec<Running>,
@@ -239,9 +256,10 @@ impl<'a> Session<'a> {
                 Err(failure) => plan.note(plan.watched_s, &format!("{} is left out: {failure}", contestant.name))?,
             }
         }
-        if let Some((router, route)) = &mut session.router {
-            route.begin()?;
-            router.release()?;
+        if let Some((worker, router)) = &mut session.router {
+            router.begin()?;
+            worker.release()?;
+            router.join(|| worker.check_alive())?;
         }
         session.server.release()?;
         session.master = session.start_master()?;
@@ -250,7 +268,23 @@ impl<'a> Session<'a> {
         session.running.iter_mut().try_for_each(|running| running.worker.release())?;
         session.burners = plan.start_burners()?;
         session.begun = Instant::now();
+        session.place_witnesses()?;
         Ok(session)
+    }
+
+    /// Those who see how wrong the monitor is, where they are wanted.
+    fn place_witnesses(&mut self) -> Result<(), Failure> {
+        if !self.plan.record.witness {
+            return Ok(());
+        }
+        let witnesses = Witnesses::prepare(&self.plan.directory, &self.plan.library, SAMPLING)?;
+        // Its looks come that often from now on.
+        self.begun = Instant::now();
+        for running in &mut self.running {
+            let directory = self.plan.own_directory(running.name)?;
+            running.witness = Some(witnesses.place(&running.worker, &directory, running.watched.clock_read())?);
+        }
+        Ok(())
     }
 
     /// The master of PTP, on the links of those who follow it.
@@ -295,7 +329,7 @@ impl<'a> Session<'a> {
         let links = self.links(relay.as_ref(), number);
         let watched = Watched::open(&own, page)?.bounded(contestant.bound(&directory));
         let (name, follows_master) = (contestant.name, contestant.follows_master());
-        Ok(Running { number, name, links, watched, worker, relay, follows_master, is_alive: true })
+        Ok(Running { number, name, links, watched, worker, relay, follows_master, witness: None, is_alive: true })
     }
 
     /// The links between a contestant and the server, each by one of its ends: a link that loses one loses both.
@@ -303,7 +337,9 @@ impl<'a> Session<'a> {
         let routed = self.router.as_ref().map(|(router, _)| (router.pid(), network::router_end(number)));
         let relayed = relay.map(|relay| (relay.pid(), network::server_end(network::behind_relay(number))));
         let first = (self.server.pid(), network::server_end(number));
-        [Some(first), routed, relayed].into_iter().flatten().collect()
+        let tapped = self.router.as_ref().filter(|(_, router)| router.needs_taps());
+        let bridges = tapped.iter().flat_map(|(worker, _)| network::bridges(number).map(|name| (worker.pid(), name)));
+        [Some(first), routed, relayed].into_iter().flatten().chain(bridges).collect()
     }
 
     /// The relay before a contestant, joined to the server.
@@ -327,7 +363,10 @@ impl<'a> Session<'a> {
     /// Joins a host to the server, by the path of the plan.
     fn join(&self, worker: &Worker, number: usize) -> Result<(), Failure> {
         match &self.router {
-            Some((router, _)) => network::join_by(router, &self.server, worker, number),
+            Some((router, kind)) => {
+                network::join_by(router, &self.server, worker, number)?;
+                if kind.needs_taps() { network::add_taps(router, number) } else { Ok(()) }
+            }
             None => network::join(&self.server, worker, number),
         }
     }
@@ -378,6 +417,7 @@ impl<'a> Session<'a> {
         let mut looks = Vec::new();
         for running in self.running.iter_mut().filter(|running| running.is_alive) {
             let Some(seen) = running.watched.look()? else { continue };
+            running.witness.iter_mut().try_for_each(|witness| witness.hear(&seen))?;
             let (error_ns, bound_ns) = (seen.error_ns, seen.bound_ns);
             looks.push(LookedAt { session, t_s, contestant: running.number, error_ns, bound_ns });
         }
@@ -401,6 +441,10 @@ impl<'a> Session<'a> {
             if let Err(failure) = running.check() {
                 running.is_alive = false;
                 self.plan.note(t_s, &failure.to_string())?;
+            }
+            if let Some(Err(failure)) = running.witness.as_mut().map(Witness::check_alive) {
+                running.witness = None;
+                self.plan.note(t_s, &format!("{}: {failure}", running.name))?;
             }
         }
         if !self.running.iter().any(|running| running.is_alive) {
@@ -428,11 +472,14 @@ impl Drop for Session<'_> {
             running.worker.terminate();
             running.relay.iter_mut().for_each(Worker::terminate);
         });
-        if let Some((router, _)) = &mut self.router {
-            router.terminate();
-            let said = fs::read_to_string(self.plan.directory.join("router").join("log")).unwrap_or_default();
+        if let Some((worker, router)) = &mut self.router {
+            if worker.check_alive().is_ok() {
+                router.leave();
+            }
+            worker.terminate();
+            let said = router.said(&self.plan.directory.join("router"));
             // That a note cannot be written does not change what was measured.
-            let _ = self.plan.note(self.t_s(), &format!("the router: {}", said.trim()));
+            let _ = self.plan.note(self.t_s(), &format!("the router: {said}"));
         }
     }
 }

@@ -376,3 +376,109 @@ fn a_routed_path_delays_what_passes_and_a_load_burns_until_the_end() {
     assert!(output.join("load/burnt").exists());
     wait_until_gone(&output);
 }
+
+#[test]
+fn the_monitor_is_as_right_as_a_witness_on_the_same_clock_can_see() {
+    let Some(peers) = peers() else { return };
+    let output = fresh_directory("live-witness").join("run");
+    let run = ["run", "quiet-1", "--witness", "--for", "8 s", "--settle", "1 s"];
+    let mut command = live(&run);
+    command.args(["--only", "ffclockd-learned,chronyd-default"]).arg("--output").arg(&output);
+    let summary = summary(command.arg("--peers").arg(&peers));
+    assert_eq!(summary["is_complete"], true, "{summary:#}");
+    let monitor = &summary["monitor"];
+    let ns = |figure: &Value| figure.as_f64().unwrap() * 1e9;
+    println!("the monitor's error: {monitor}");
+    // A busy machine lets looks come late, or interrupts the witness in its readings: those do not count.
+    assert!(monitor["witnessed"].as_u64().unwrap() >= 10, "{summary:#}");
+    assert!(ns(&monitor["median_s"]) < 200.0 && ns(&monitor["largest_s"]) < 1_000.0, "{summary:#}");
+    wait_until_gone(&output);
+}
+
+/// Whether a guest of user-mode Linux can be the router here.
+fn guest_router_is_possible() -> bool {
+    let needs = ["target/uml/usr/bin/linux.uml", "/usr/sbin/tc", "/dev/net/tun"];
+    let missing = needs.into_iter().find(|needed| !root().join(needed).exists());
+    missing
+        .iter()
+        .for_each(|missing| println!("SKIP: a router of user-mode Linux: there is no {missing} (tools/setup uml)"));
+    missing.is_none()
+}
+
+/// A run through the guest, as `words` say, with this timetable.
+fn through_guest(output: &Path, timetable: &str, length: &str) -> Vec<String> {
+    let netem = output.with_extension("netem");
+    fs::write(&netem, timetable).unwrap();
+    let words = ["run", "quiet-1", "--only", "ffclockd-learned", "--settle", "1 s", "--for", length, "--router", "uml"];
+    let guest = root().join("tests/uml/guest");
+    let places = ["--netem".into(), netem.display().to_string(), "--guest".into(), guest.display().to_string()];
+    words.map(str::to_owned).into_iter().chain(places).collect()
+}
+
+/// Half of what the two ways differ by may be asymmetry for all that ffclockd knows: its smallest bound [ns].
+fn smallest_bound(output: &Path) -> i64 {
+    let text = fs::read_to_string(output.join("samples.csv")).unwrap();
+    let bounds = text.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse().ok());
+    bounds.min().expect("ffclockd has a bound")
+}
+
+#[test]
+fn a_guest_with_netem_is_the_router_and_follows_its_timetable() {
+    let Some(peers) = peers() else { return };
+    if !guest_router_is_possible() {
+        return;
+    }
+    let output = fresh_directory("live-guest").join("run");
+    let timetable = "0 to delay 20ms 1ms rate 10mbit\n0 from delay 1ms\n5 to loss 100%\n";
+    let words = through_guest(&output, timetable, "9 s");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let summary = summary(live(&words).arg("--output").arg(&output).arg("--peers").arg(&peers));
+    assert_eq!(summary["is_complete"], true, "{summary:#}");
+    let smallest_ns = smallest_bound(&output);
+    assert!(smallest_ns > 10_000_000, "20 ms there and 1 ms back: {smallest_ns} ns");
+    assert_eq!(summary["contestants"][0]["outside"], 0, "{summary:#}");
+    let events = summary["events"].to_string();
+    let words: Vec<&str> = events.split_whitespace().collect();
+    let before =
+        |word: &str| words[words.iter().position(|one| *one == word).expect(&events) - 1].parse::<u64>().unwrap();
+    // Four requests of a burst and their replies; and from the fifth second on none passes.
+    assert!(before("frames") >= 8 && before("lost") >= 1, "{events}");
+    wait_until_gone(&output);
+}
+
+/// A run by way of a guest, to which something happens; it ends with what it has, for this reason.
+fn disturbed_guest(name: &str, disturb: impl FnOnce(&Path), reason: &str) {
+    if peers().is_none() || !guest_router_is_possible() {
+        return;
+    }
+    let output = fresh_directory(name).join("run");
+    let words = through_guest(&output, "0 to delay 2ms\n0 from delay 1ms\n", "60 s");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (succeeds, summary, said) = disturbed(&output, &words, disturb);
+    assert!(!succeeds, "{said}");
+    assert_eq!(summary["is_complete"], false, "{summary:#}");
+    let events = summary["events"].to_string();
+    assert!(events.contains("session 0 failed: ") && events.contains(reason), "{summary:#}");
+    assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
+    assert!(smallest_bound(&output) > 1_500_000);
+    wait_until_gone(&output);
+}
+
+#[test]
+fn a_guest_that_is_the_router_and_dies_ends_the_run_with_what_it_has() {
+    let kill = |output: &Path| {
+        let kernel = process_of(&output.join("router"), "/linux.uml");
+        run_to_end("kill", &["-9", &kernel.to_string()]);
+    };
+    disturbed_guest("live-without-guest", kill, "session 0 failed: the router ended: ");
+}
+
+#[test]
+fn a_guest_whose_bridge_vanishes_ends_the_run_with_what_it_has() {
+    let delete = |output: &Path| {
+        // The first process of the guest's is in the router's network.
+        let kernel = process_of(&output.join("router"), "/linux.uml").to_string();
+        run_to_end("nsenter", &["--target", &kernel, "--net", "ip", "link", "delete", "bc0"]);
+    };
+    disturbed_guest("live-without-bridge", delete, "ffclockd-learned ended: its link bc0 is gone");
+}
