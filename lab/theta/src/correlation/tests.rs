@@ -45,8 +45,7 @@ fn independent_delays_are_not_shown_to_be_correlated() {
 }
 
 /// Load that comes to all hosts together.
-const COMMON_LOAD: &str =
-    "rounds = 1000\n[load]\npattern = \"random\"\nlow = 0.0\nhigh = 0.9\ncorrelation = 1.0";
+const COMMON_LOAD: &str = "rounds = 1000\n[load]\npattern = \"random\"\nlow = 0.0\nhigh = 0.9\ncorrelation = 1.0";
 
 #[test]
 fn a_common_load_is_shown_to_correlate_delays() {
