@@ -114,10 +114,11 @@ impl BoundaryDistances {
         self.at_share(EDGE).width_ns() / 2.0
     }
 
-    /// How far 99 % of the delays reach beyond the nearest, and a 95 % interval in which that of another run of this
-    /// kind lies. The ranks of the percentile say what chance does to packets that are independent. They are not: a
-    /// host changes from second to second, so that blocks of one run differ by more, and runs do as blocks do. The
-    /// wider of both intervals counts.
+    /// How far 99 % of the delays reach beyond the nearest, and a 95 % interval in which that of another run lies while
+    /// the rest of the host does what it did. The ranks of the percentile say what chance does to packets that are
+    /// independent. They are not: a host changes from second to second, so that blocks of one run differ by more, and
+    /// runs do as blocks do. The wider of both intervals counts. What changes in the course of minutes it cannot hold
+    /// (advice.rs).
     pub fn reach(&self) -> SampledNs {
         let SampledNs { ns, interval_ns: (low, high) } = self.at_share(REACH);
         let nearest = self.nearest.ns;

@@ -1,12 +1,23 @@
-//! A running system: three Redis servers with pipelined clients, captured, imported and analysed.
+//! Running systems, with clients that do not wait for replies: captured, imported and analysed.
 
 use super::{programs, root};
 use std::collections::BTreeMap;
 use std::process::Command;
 
 #[test]
-fn pauses_and_slow_links_of_a_running_system_are_found() {
+fn pauses_and_slow_links_of_three_redis_servers_are_found() {
+    pauses_and_slow_links_are_found("redis");
+}
+
+/// A cluster, by gRPC.
+#[test]
+fn pauses_and_slow_links_of_etcd_are_found() {
+    pauses_and_slow_links_are_found("etcd");
+}
+
+fn pauses_and_slow_links_are_found(system: &str) {
     let output = Command::new(root().join("tools/theta-real"))
+        .env("SYSTEM", system)
         .env("FFCLOCK_BIN", programs::ffclock_lab().parent().unwrap())
         .env("SECONDS_EACH", "2")
         .output()

@@ -7,7 +7,7 @@ use ffclock_owd::record::OwdRow;
 use ffclock_owd::reflector::{Numbering, Reflector, ReflectorPlan};
 use ffclock_owd::sender::{Sender, SenderPlan};
 use ffclock_page::{BootId, Publication, Writer};
-use ffclock_sys::SharedPage;
+use ffclock_sys::{SharedPage, system_utc_now};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, StandardUncertainty,
     Status, Ticks,
@@ -21,6 +21,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// It counts ns on every machine.
 const COUNTER: CounterId = CounterId::MonotonicRaw;
+
+/// The true time of every page at its origin, UTC [s since 1970].
+const ORIGIN_S: i64 = 1_800_000_000;
+/// TAI - UTC.
+const TAI_AHEAD_S: i64 = 37;
 
 /// What a page says of its clock.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +65,7 @@ impl Place {
         let uncertainty = StandardUncertainty::of(shift.bound.halved());
         let estimate = Estimate {
             counter: self.origin,
-            time: Moment::from_origin(Span::from_secs(1_800_000_037)) + shift.error,
+            time: Moment::from_origin(Span::from_secs(ORIGIN_S + TAI_AHEAD_S)) + shift.error,
             period,
             uncertainty,
             noise: uncertainty,
@@ -82,6 +87,13 @@ impl Place {
             server: None,
         });
         self.path(name)
+    }
+
+    /// A page that says what the system's clock says.
+    pub fn page_of_the_system(&self, name: &str, bound: Span) -> PathBuf {
+        let elapsed = Span::from_nanos((read_ordered(COUNTER) - self.origin).raw().into());
+        let begun = system_utc_now().since_origin() - elapsed;
+        self.page(name, Shift { error: begun - Span::from_secs(ORIGIN_S), bound })
     }
 
     /// Where the passages of a reflector go, and what was written there.
