@@ -6,7 +6,7 @@
 //! never advised.
 //!
 //! Each reach has two 95 % intervals. The one that is stated is for another run, in which the rest of the host may do
-//! something else ([`OTHER_LOAD`]). The other one is for the host as it was during this run. It decides whether
+//! something else (`OTHER_LOAD`). The other one is for the host as it was during this run. It decides whether
 //! locations can be distinguished, since other load moves all of them together. Where those of the best and of others
 //! overlap or nearly do, another run may well reverse their order: then all of these are named, and the simplest of
 //! them is advised, so that runs advise alike.

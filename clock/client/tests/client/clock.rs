@@ -340,6 +340,7 @@ fn what_cannot_be_opened_is_explained() {
     assert!(!complaint().contains("remove"), "{}", complaint());
     std::fs::write(&path, [7; 4096]).unwrap();
     assert!(complaint().contains("not a clock page"), "{}", complaint());
+    std::fs::remove_file(&path).unwrap();
     drop(Writer::open(SharedPage::create(&path).unwrap(), BootId::from_bits(5)));
     assert!(complaint().contains("before the machine was last started"), "{}", complaint());
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();

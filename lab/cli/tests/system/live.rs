@@ -205,7 +205,8 @@ fn disturbed(output: &Path, words: &[&str], disturb: impl FnOnce(&Path)) -> (boo
     (ended.status.success(), serde_json::from_slice(&ended.stdout).unwrap_or_else(|_| panic!("{said}")), said)
 }
 
-/// The process of a run whose command line begins with these words, past the shells that wait for it.
+/// The process of a run whose command line begins with these words, past the shells that wait for it. Of a program that
+/// consists of several, such as a guest, the parent: numbers of processes wrap, so it need not be the lowest.
 fn process_of(output: &Path, program: &str) -> u32 {
     let wanted = output.display().to_string();
     let is_it = |pid: &u32| {
@@ -213,8 +214,14 @@ fn process_of(output: &Path, program: &str) -> u32 {
         line.split('\0').next().is_some_and(|first| first.ends_with(program)) && line.contains(&wanted)
     };
     let all = fs::read_dir("/proc").unwrap().flatten();
-    let mut pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.find(is_it).unwrap_or_else(|| panic!("{:?}", processes_of(output)))
+    let found: Vec<u32> = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_it).collect();
+    let has_no_parent_here = |pid: &&u32| parent_of(**pid).is_none_or(|parent| !found.contains(&parent));
+    *found.iter().find(has_no_parent_here).unwrap_or_else(|| panic!("{:?}", processes_of(output)))
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 fn run_to_end(program: &str, words: &[&str]) {
