@@ -77,6 +77,8 @@ impl SenderAdmission {
     /// Whether a packet of `from` may be answered. Addresses of IPv6 count by their first 64 bits: a host has the rest
     /// to itself.
     pub fn admit(&mut self, from: IpAddr, now: Moment<Mono>) -> bool {
+        // A socket of IPv6 that takes both families sees addresses of IPv4 as ::ffff:192.0.2.1, all in one /64.
+        let from = from.to_canonical();
         let network = match from {
             IpAddr::V4(address) => u64::from(address.to_bits()),
             IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
@@ -121,6 +123,12 @@ mod tests {
         assert_eq!(admitted(&mut admission, 0), 10);
         assert_eq!(admitted(&mut admission, 500), 5);
         assert!(admission.admit(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), mono(500)));
+        // On a socket for both families they are mapped into one /64; each keeps its rate.
+        let mapped = |last| IpAddr::V6(Ipv4Addr::new(192, 0, 2, last).to_ipv6_mapped());
+        for last in [3, 4] {
+            assert_eq!((0..100).filter(|_| admission.admit(mapped(last), mono(500))).count(), 10, "{last}");
+        }
+        assert!(!admission.admit(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 3)), mono(500)), "the same host in both forms");
         // The lower half of an address of IPv6 is free to choose.
         let six = |low| IpAddr::V6(Ipv6Addr::from_bits(0x2001_0db8_u128 << 96 | low));
         assert_eq!((0..100).filter(|&low| admission.admit(six(low), mono(500))).count(), 10);
