@@ -2,13 +2,18 @@
 //!
 //! T1 and T4 are ours, T2 and T3 the reflector's. Each lies within its bound of the true time, so a delay lies within
 //! the sum of two bounds. Nothing arrives before it was sent: a delay that stays below zero with its whole bound added
-//! proves that a clock, or the claim about its error, is false. Such a packet is kept apart.
+//! proves that a clock, or the claim about its error, is false. Such a packet is kept apart. The round trip and the time
+//! in the reflector are intervals of one clock each, so they are judged without synchronised clocks as well.
 
 use crate::packet::TestReply;
 use ffclock_units::{Bound, Moment, Span, Utc};
 
 /// The rounding of a timestamp in a packet: 2^-32 s, twice the largest error of NTP's form.
 const ROUNDING: Bound = Bound::of(Span::from_units(1 << 32));
+/// A clock that is not synchronised may err without limit, but an interval of it only by how fine its readings are...
+const COARSEST: Bound = Bound::of(Span::from_millis(1));
+/// ...and by its rate: at most this part of the interval, as NTP assumes for two clocks (RFC 5905, section 7.2: 500 ppm).
+const RATE_PARTS: i128 = 1000;
 
 /// A time by a page, with its largest error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +46,7 @@ pub enum PacketFate {
     Measured,
     /// No reply within the sender's patience.
     Lost,
-    /// A clock is not synchronised: the round trip alone is known.
+    /// A clock is not synchronised: the round trip alone is known, and is possible.
     Unsynchronised,
     /// The reflector says that its reply left before the request arrived.
     LeftBeforeArrival,
@@ -103,10 +108,10 @@ pub struct Delay {
 pub struct JudgedPacket {
     /// Whether they can be true.
     pub fate: PacketFate,
-    /// T2 - T1: from us to the reflector.
-    pub forward: Delay,
-    /// T4 - T3: from the reflector to us.
-    pub backward: Delay,
+    /// T2 - T1: from us to the reflector; `None` where a clock is not synchronised.
+    pub forward: Option<Delay>,
+    /// T4 - T3: from the reflector to us, with the same exception.
+    pub backward: Option<Delay>,
     /// (T4 - T1) - (T3 - T2): without the time in the reflector.
     pub round_trip: Span,
     /// T3 - T2: in the reflector.
@@ -118,34 +123,37 @@ pub fn judge(own: &OwnTimes, reply: &TestReply) -> JudgedPacket {
     let form = reply.error.form();
     let near = (own.received.time, own.tai_ahead);
     let (received, sent) = (reply.received.to_utc(form, near), reply.sent.to_utc(form, near));
-    let theirs = reply.error.bound().unwrap_or(Bound::UNKNOWN) + ROUNDING;
+    let theirs = reply.error.bound().unwrap_or(Bound::UNKNOWN);
     let held = sent - received;
+    let both = own.sent.is_synchronised && own.received.is_synchronised && reply.error.is_synchronised();
+    let delay = |delay: Span, ours: Bound| both.then_some(Delay { delay, bound: ours + theirs + ROUNDING });
     let judged = JudgedPacket {
-        fate: PacketFate::Measured,
-        forward: Delay { delay: received - own.sent.time, bound: own.sent.bound + theirs },
-        backward: Delay { delay: own.received.time - sent, bound: own.received.bound + theirs },
+        fate: if both { PacketFate::Measured } else { PacketFate::Unsynchronised },
+        forward: delay(received - own.sent.time, own.sent.bound),
+        backward: delay(own.received.time - sent, own.received.bound),
         round_trip: own.interval - held,
         held,
     };
-    let both = own.sent.is_synchronised && own.received.is_synchronised && reply.error.is_synchronised();
-    JudgedPacket { fate: fate(&judged, both.then_some(theirs)), ..judged }
+    let rate = Bound::of(Span::from_units(held.abs().units() / RATE_PARTS));
+    let of_reading = if both { theirs } else { theirs.min(COARSEST) } + ROUNDING;
+    let slack = of_reading + of_reading + if both { Bound::ZERO } else { rate };
+    JudgedPacket { fate: contradiction(&judged, slack).unwrap_or(judged.fate), ..judged }
 }
 
-/// `theirs` is the bound of T2 and of T3, if all clocks are synchronised.
-fn fate(judged: &JudgedPacket, theirs: Option<Bound>) -> PacketFate {
-    let Some(theirs) = theirs else { return PacketFate::Unsynchronised };
-    let slack = (theirs + theirs).as_span();
-    let is_impossible = |span: Span, slack: Span| (span + slack).is_negative();
+/// `slack` is how much an interval of the reflector may err.
+fn contradiction(judged: &JudgedPacket, slack: Bound) -> Option<PacketFate> {
+    let is_impossible = |span: Span, bound: Bound| (span + bound.as_span()).is_negative();
+    let is_below = |delay: Option<Delay>| delay.is_some_and(|delay| is_impossible(delay.delay, delay.bound));
     if is_impossible(judged.held, slack) {
-        PacketFate::LeftBeforeArrival
+        Some(PacketFate::LeftBeforeArrival)
     } else if is_impossible(judged.round_trip, slack) {
-        PacketFate::HeldTooLong
-    } else if is_impossible(judged.forward.delay, judged.forward.bound.as_span()) {
-        PacketFate::ForwardBelowZero
-    } else if is_impossible(judged.backward.delay, judged.backward.bound.as_span()) {
-        PacketFate::BackwardBelowZero
+        Some(PacketFate::HeldTooLong)
+    } else if is_below(judged.forward) {
+        Some(PacketFate::ForwardBelowZero)
+    } else if is_below(judged.backward) {
+        Some(PacketFate::BackwardBelowZero)
     } else {
-        PacketFate::Measured
+        None
     }
 }
 
@@ -186,10 +194,11 @@ mod tests {
         let judged = judge(&own(1000), &reply(300, 350));
         let nanos = |span: Span| span.as_nanos();
         assert_eq!(judged.fate, PacketFate::Measured);
-        assert_eq!((nanos(judged.forward.delay), nanos(judged.backward.delay)), (300_000, 650_000));
+        let (forward, backward) = (judged.forward.unwrap(), judged.backward.unwrap());
+        assert_eq!((nanos(forward.delay), nanos(backward.delay)), (300_000, 650_000));
         assert_eq!((nanos(judged.round_trip), nanos(judged.held)), (950_000, 50_000));
-        assert!(judged.forward.bound >= Bound::of(Span::from_micros(30)));
-        assert!(judged.forward.bound <= Bound::of(Span::from_micros(31)));
+        assert!(forward.bound >= Bound::of(Span::from_micros(30)));
+        assert!(forward.bound <= Bound::of(Span::from_micros(31)));
     }
 
     #[test]
@@ -207,9 +216,30 @@ mod tests {
         theirs.error = ErrorEstimate::unsynchronised();
         let judged = judge(&own(1000), &theirs);
         assert_eq!((judged.fate, judged.round_trip.as_nanos()), (PacketFate::Unsynchronised, 950_000));
+        assert_eq!((judged.forward, judged.backward), (None, None));
         let mut ours = own(1000);
         ours.sent.is_synchronised = false;
         assert_eq!(judge(&ours, &reply(300, 350)).fate, PacketFate::Unsynchronised);
+    }
+
+    /// Its offset may be anything; its intervals may not.
+    #[test]
+    fn an_interval_that_cannot_be_is_found_without_a_synchronised_clock() {
+        let fate = |error: ErrorEstimate, received, (arrived, left)| {
+            judge(&own(received), &TestReply { error, ..reply(arrived, left) }).fate
+        };
+        let (free, fine) = (ErrorEstimate::unsynchronised(), ErrorEstimate::from_raw(1));
+        let far = 7_000_000_000;
+        assert_eq!(fate(free, 1000, (far, far + 5_000_000)), PacketFate::HeldTooLong);
+        assert_eq!(fate(free, 1000, (far, far - 5_000_000)), PacketFate::LeftBeforeArrival);
+        // Readings of a millisecond err by two; those that claim to be finer do not.
+        assert_eq!(fate(free, 1000, (far, far + 2900)), PacketFate::Unsynchronised);
+        assert_eq!(fate(fine, 1000, (far, far + 2900)), PacketFate::HeldTooLong);
+        // A clock that is 900 ppm faster than ours.
+        assert_eq!(fate(fine, 2_000_000, (far, far + 2_001_800)), PacketFate::Unsynchronised);
+        let mut ours = own(1000);
+        ours.sent.is_synchronised = false;
+        assert_eq!(judge(&ours, &reply(300, 5_000_000)).fate, PacketFate::HeldTooLong);
     }
 
     #[test]

@@ -92,11 +92,7 @@ impl PageTime {
                 bound: time.reading.bound + Bound::of(self.span(passage.stamp.width)).halved(),
                 is_synchronised: true,
             },
-            _ => ClockedTime {
-                time: self.free_time(passage.stamp.counter),
-                bound: Bound::UNKNOWN,
-                is_synchronised: false,
-            },
+            _ => ClockedTime { time: self.free_time(passage), bound: Bound::UNKNOWN, is_synchronised: false },
         }
     }
 
@@ -119,8 +115,9 @@ impl PageTime {
         self.period * ticks
     }
 
-    fn free_time(&self, counter: Counter) -> Moment<Utc> {
-        Moment::from_origin(self.span(counter - Counter::from_raw(0)))
+    /// The time of a passage without the page: right for intervals alone.
+    pub(crate) fn free_time(&self, passage: &StampedPassage) -> Moment<Utc> {
+        Moment::from_origin(self.span(passage.stamp.counter - Counter::from_raw(0)))
     }
 }
 

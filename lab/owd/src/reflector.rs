@@ -191,20 +191,15 @@ impl Reflector {
         let received = self.page.time_of(arrived);
         let left = self.page.passage_now();
         let sent = self.page.time_of(&left);
-        let is_synchronised = received.is_synchronised && sent.is_synchronised;
-        let error = if is_synchronised {
-            ErrorEstimate::of(received.bound.max(sent.bound))
+        let (error, times) = if received.is_synchronised && sent.is_synchronised {
+            (ErrorEstimate::of(received.bound.max(sent.bound)), [received.time, sent.time])
         } else {
             self.counts.unsynchronised += 1;
-            ErrorEstimate::unsynchronised()
+            // Of one origin, also where the clock was synchronised between the two.
+            (ErrorEstimate::unsynchronised(), [arrived, &left].map(|passage| self.page.free_time(passage)))
         };
-        let reply = TestReply {
-            sequence,
-            sent: WireTime::of(sent.time),
-            error,
-            received: WireTime::of(received.time),
-            request,
-        };
+        let [received, sent] = times.map(WireTime::of);
+        let reply = TestReply { sequence, sent, error, received, request };
         reply.encode(&mut self.buffer[..length]);
         left
     }

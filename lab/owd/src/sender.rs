@@ -244,10 +244,9 @@ impl Sender {
             tai_ahead: self.page.tai_ahead(&arrived),
         };
         let JudgedPacket { fate, forward, backward, round_trip, held } = judge(&own, reply);
-        let has_times = fate != PacketFate::Unsynchronised;
         OwdRow {
-            forward: has_times.then_some(forward),
-            backward: has_times.then_some(backward),
+            forward,
+            backward,
             round_trip: Some(round_trip),
             held: Some(held),
             reflector_sequence: Some(reply.sequence),
