@@ -29,7 +29,8 @@ pub struct OwdFigures {
     pub fates: BTreeMap<&'static str, u64>,
     /// Packets whose times contradict one another.
     pub contradictions: u64,
-    /// Lost on the way to the reflector; unknown where it keeps no count of its own, or forgot it.
+    /// Lost on the way to the reflector; unknown where its numbers do not show that it keeps a count of its own, or
+    /// where it forgot its count.
     pub lost_forward: Option<u64>,
     /// Lost on the way back, with the same exception. What is lost after the last reply counts to neither.
     pub lost_backward: Option<u64>,
@@ -41,6 +42,8 @@ pub struct OwdFigures {
     pub backward: Option<DirectionFigures>,
     /// Both, without the time in the reflector [ns].
     pub round_trip_ns: Option<Spread>,
+    /// How many round trips lie below zero, by no more than the clocks may err. They count as zero above.
+    pub round_trips_below_zero: u64,
     /// In the reflector [ns].
     pub held_ns: Option<Spread>,
 }
@@ -80,6 +83,7 @@ pub struct OwdSummary {
     forward: DirectionTally,
     backward: DirectionTally,
     round_trips: LogHistogram,
+    round_trips_below_zero: u64,
     held: LogHistogram,
     order: ReplyOrder,
 }
@@ -95,6 +99,7 @@ impl OwdSummary {
         row.forward.iter().for_each(|delay| self.forward.add(delay));
         row.backward.iter().for_each(|delay| self.backward.add(delay));
         row.round_trip.iter().for_each(|span| self.round_trips.add(size(*span)));
+        self.round_trips_below_zero += u64::from(row.round_trip.is_some_and(Span::is_negative));
         row.held.iter().for_each(|span| self.held.add(size(*span)));
     }
 
@@ -116,6 +121,7 @@ impl OwdSummary {
             forward: self.forward.figures(),
             backward: self.backward.figures(),
             round_trip_ns: nanos(&self.round_trips),
+            round_trips_below_zero: self.round_trips_below_zero,
             held_ns: nanos(&self.held),
         }
     }
@@ -129,28 +135,33 @@ struct ReplyOrder {
     reordered: u64,
     /// Lost before a packet with a reply.
     lost_inside: u64,
+    /// Lost after the last one with a reply. Packets are given up in the order in which they were sent, so that a later
+    /// reply is to a packet after all of these.
+    lost_since: u64,
 }
 
 impl ReplyOrder {
     fn add(&mut self, row: &OwdRow) {
         let is_before_last = self.last.is_some_and(|(last, _)| row.number < last);
         let Some(sequence) = row.reflector_sequence else {
-            self.lost_inside += u64::from(is_before_last);
+            *if is_before_last { &mut self.lost_inside } else { &mut self.lost_since } += 1;
             return;
         };
         if is_before_last {
             self.reordered += 1;
         } else {
+            self.lost_inside += std::mem::take(&mut self.lost_since);
             self.last = Some((row.number, (row.number as u32).wrapping_sub(sequence)));
         }
     }
 
-    /// To the reflector, and back. A reflector without a count repeats our numbers, as one does that has missed none.
+    /// To the reflector, and back. A reflector without a count repeats our numbers, as one does that has missed none:
+    /// losses have a direction once its numbers are behind ours.
     fn lost(&self) -> Option<(u64, u64)> {
         let (_, behind) = self.last?;
         let behind = u64::from(behind);
         match self.lost_inside {
-            0 if behind == 0 => Some((0, 0)),
+            0 if behind == 0 && self.lost_since == 0 => Some((0, 0)),
             lost if behind > 0 && behind <= lost => Some((behind, lost - behind)),
             _ => None,
         }
@@ -265,7 +276,33 @@ mod tests {
         let forgetful = summary(&[(0, Some(0)), (9, Some(0)), (1, None)]);
         assert_eq!(forgetful.lost_forward, None);
         let at_the_end = summary(&[(0, Some(0)), (1, None)]);
-        assert_eq!((at_the_end.lost_forward, at_the_end.fates["lost"]), (Some(0), 1));
+        assert_eq!((at_the_end.lost_forward, at_the_end.fates["lost"]), (None, 1));
+    }
+
+    /// With an interval above the patience, and in an outage that lasts longer than it, a packet is given up before the
+    /// next reply comes.
+    #[test]
+    fn losses_that_are_known_before_the_next_reply_have_a_direction() {
+        let forward = summary(&[(0, Some(0)), (1, None), (2, None), (3, Some(1)), (4, None)]);
+        assert_eq!((forward.lost_forward, forward.lost_backward), (Some(2), Some(0)));
+        // Packet 1 never arrived; the replies to 2 and 3 were lost.
+        let both = summary(&[(0, Some(0)), (1, None), (2, None), (3, None), (4, Some(3))]);
+        assert_eq!((both.lost_forward, both.lost_backward), (Some(1), Some(2)));
+        let before_the_first = summary(&[(0, None), (1, None), (2, Some(1)), (3, Some(2))]);
+        assert_eq!((before_the_first.lost_forward, before_the_first.lost_backward), (Some(1), Some(1)));
+        // Replies alone were lost: one without a count answers in the same way.
+        let unknown = summary(&[(0, Some(0)), (1, None), (2, Some(2))]);
+        assert_eq!((unknown.lost_forward, unknown.lost_backward), (None, None));
+    }
+
+    #[test]
+    fn round_trips_below_zero_are_counted() {
+        let mut summary = OwdSummary::default();
+        for (number, micros) in [(0, -3), (1, 250), (2, -1)] {
+            summary.add(&OwdRow { round_trip: Some(Span::from_micros(micros)), ..row(number, Some(number as u32)) });
+        }
+        let figures = summary.figures();
+        assert_eq!((figures.round_trips_below_zero, figures.round_trip_ns.unwrap().min), (2, 0.0));
     }
 
     #[test]

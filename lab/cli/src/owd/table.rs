@@ -24,10 +24,7 @@ pub(super) fn page(about: &Value, figures: &OwdFigures) -> String {
         (figures.reordered, "reordered"),
     ]);
     page.push('\n');
-    if let (Some(forward), Some(backward), 1..) = (figures.lost_forward, figures.lost_backward, count(PacketFate::Lost))
-    {
-        let _ = writeln!(page, "lost on the way there {forward}, on the way back {backward}");
-    }
+    page += &losses(figures, count(PacketFate::Lost));
     let row = |name: &str, spread: Option<Spread>| spread.map(|spread| cells(name, &spread));
     let delay = |figures: DirectionFigures| figures.delay_ns;
     let bound = |figures: DirectionFigures| figures.bound_ns;
@@ -49,7 +46,23 @@ pub(super) fn page(about: &Value, figures: &OwdFigures) -> String {
                 writeln!(page, "{name}: {below} delays below zero, within their bounds; the least {} us", us(least_ns));
         }
     }
+    if figures.round_trips_below_zero > 0 {
+        let _ = writeln!(page, "round trip: {} below zero, by what clocks may err", figures.round_trips_below_zero);
+    }
     page
+}
+
+/// In which direction packets were lost, where that is known.
+fn losses(figures: &OwdFigures, lost: u64) -> String {
+    match (figures.lost_forward, figures.lost_backward) {
+        _ if lost == 0 || lost == figures.packets => String::new(),
+        (Some(forward), Some(backward)) => {
+            let after = lost.saturating_sub(forward + backward);
+            let after = if after > 0 { format!(", after the last reply {after}") } else { String::new() };
+            format!("lost on the way there {forward}, on the way back {backward}{after}\n")
+        }
+        _ => "the direction of the losses is not known: the reflector's numbers do not show it\n".to_owned(),
+    }
 }
 
 /// What else came.
