@@ -1,5 +1,6 @@
 //! The course of a load over time.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// The course of a load: `30`, `ramp:0..90`, `jumps:10..90`, in per cent.
@@ -40,6 +41,19 @@ impl LoadLevel {
     }
 }
 
+/// As it is read, in per cent.
+impl fmt::Display for LoadLevel {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Of 0.07, 7.000000000000001 %.
+        let percent = |share: f64| (share * 1e6).round() / 1e4;
+        match *self {
+            LoadLevel::Constant(level) => write!(out, "{}", percent(level)),
+            LoadLevel::Ramp(low, high) => write!(out, "ramp:{}..{}", percent(low), percent(high)),
+            LoadLevel::Jumps(low, high) => write!(out, "jumps:{}..{}", percent(low), percent(high)),
+        }
+    }
+}
+
 impl FromStr for LoadLevel {
     type Err = String;
 
@@ -63,6 +77,13 @@ impl FromStr for LoadLevel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn levels_are_written_as_they_are_read() {
+        for text in ["30", "7", "ramp:0..90", "jumps:10..12.5"] {
+            assert_eq!(text.parse::<LoadLevel>().unwrap().to_string(), text);
+        }
+    }
 
     #[test]
     fn courses_go_as_they_say() {

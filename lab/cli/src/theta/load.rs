@@ -54,7 +54,7 @@ pub(super) enum LoadSource {
     Processor,
     /// A processor that works a little, thousands of times a second, as interrupts of a timer do
     Timer,
-    /// Interrupts of timers, which come before every program; below 40 per cent
+    /// Interrupts of timers, which come before every program; reports what they took, less than a high level asks for
     Interrupt,
     /// Writing to a disk
     Disk,
@@ -84,19 +84,28 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         LoadSource::Network => send(args, length)?,
         LoadSource::Disk => write(args, length)?,
     };
-    let Done { busy_percent, packets, blocks } = done;
-    global.answer(&done, || {
-        format!("busy {busy_percent:.1} % of the time; {packets} packets sent, {blocks} blocks written\n")
-    })
+    global.answer(&done, || line(&done, args.level))
 }
 
 /// What a load has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Done {
-    /// Share of the time; for the network share of the rate.
-    busy_percent: f64,
+    /// Share of the time; for the network share of the rate. `None` where it could not be measured.
+    busy_percent: Option<f64>,
     packets: u64,
     blocks: u64,
+    /// Timers that were armed.
+    timers: u64,
+}
+
+fn line(done: &Done, level: LoadLevel) -> String {
+    let Done { busy_percent, packets, blocks, timers } = done;
+    let busy = busy_percent.map_or_else(
+        || format!("asked for {level} %, and how busy it was could not be measured"),
+        |percent| format!("busy {percent:.1} % of the time"),
+    );
+    let timers = if *timers > 0 { format!(", {timers} timers expired") } else { String::new() };
+    format!("{busy}; {packets} packets sent, {blocks} blocks written{timers}\n")
 }
 
 /// Works for the level's share of each slice and sleeps to its end. Slices lie on a grid, so that jumps fall on their
@@ -116,7 +125,7 @@ fn work_in(level: LoadLevel, slice: Duration, length: Duration) -> Done {
         busy += work;
         std::thread::sleep((slice_begun + slice).saturating_sub(begun.elapsed()));
     }
-    Done { busy_percent: 100.0 * busy.as_secs_f64() / begun.elapsed().as_secs_f64(), ..Done::default() }
+    Done { busy_percent: Some(100.0 * busy.as_secs_f64() / begun.elapsed().as_secs_f64()), ..Done::default() }
 }
 
 fn send(args: &Args, length: Duration) -> Result<Done, Failure> {
@@ -139,7 +148,7 @@ fn send(args: &Args, length: Duration) -> Result<Done, Failure> {
         std::thread::sleep(pause(owed, per_second));
     }
     let of_rate = number as f64 * PACKET_BYTES * 8.0 / (args.rate * 1e6 * begun.elapsed().as_secs_f64());
-    Ok(Done { busy_percent: 100.0 * of_rate, packets: number as u64, blocks: 0 })
+    Ok(Done { busy_percent: Some(100.0 * of_rate), packets: number as u64, ..Done::default() })
 }
 
 /// Until the next packet is due: packets go one by one, as a host that sends at intervals does, not in bursts.
@@ -163,7 +172,11 @@ fn write(args: &Args, length: Duration) -> Result<Done, Failure> {
     }
     let _ = std::fs::remove_file(path);
     outcome.map_err(complaint)?;
-    Ok(Done { busy_percent: 100.0 * busy.as_secs_f64() / begun.elapsed().as_secs_f64(), packets: 0, blocks })
+    Ok(Done {
+        busy_percent: Some(100.0 * busy.as_secs_f64() / begun.elapsed().as_secs_f64()),
+        blocks,
+        ..Done::default()
+    })
 }
 
 #[cfg(test)]
@@ -195,7 +208,10 @@ mod tests {
             for (level, percent) in [("30", 30.0), ("jumps:10..90", 50.0), ("ramp:0..100", 20.0)] {
                 let level: LoadLevel = level.replace("100", "99").parse().unwrap();
                 let done = work_in(level, slice, length);
-                assert!((percent * 0.2..percent + 10.0).contains(&done.busy_percent), "{level:?} {slice:?}: {done:?}");
+                assert!(
+                    (percent * 0.2..percent + 10.0).contains(&done.busy_percent.unwrap()),
+                    "{level:?} {slice:?}: {done:?}"
+                );
             }
         }
     }
@@ -210,9 +226,18 @@ mod tests {
             let done =
                 send(&Args { to: to.clone(), level: level.parse().unwrap(), ..args(LoadSource::Network) }, length)
                     .unwrap();
-            assert!((percent * 0.5..percent * 1.3).contains(&done.busy_percent), "{level}: {done:?}");
+            assert!((percent * 0.5..percent * 1.3).contains(&done.busy_percent.unwrap()), "{level}: {done:?}");
             assert!(done.packets as f64 > percent * 0.5 * 86.7 * 0.4, "{level}: {done:?}");
         }
+    }
+
+    #[test]
+    fn a_share_that_was_not_measured_is_not_given() {
+        let level = "ramp:0..90".parse().unwrap();
+        let done = Done { timers: 7, ..Done::default() };
+        let text = line(&done, level);
+        assert!(text.starts_with("asked for ramp:0..90 %, and") && text.contains("7 timers expired"), "{text}");
+        assert!(line(&Done { busy_percent: Some(12.34), ..done }, level).starts_with("busy 12.3 % of"));
     }
 
     #[test]
@@ -229,7 +254,7 @@ mod tests {
             |level: &str| Args { file: Some(file.clone()), level: level.parse().unwrap(), ..args(LoadSource::Disk) };
         for level in ["30", "jumps:10..90", "ramp:10..90"] {
             let done = write(&disk(level), Duration::from_millis(200)).unwrap();
-            assert!(done.blocks > 0 && done.busy_percent > 0.0, "{level}: {done:?}");
+            assert!(done.blocks > 0 && done.busy_percent.unwrap() > 0.0, "{level}: {done:?}");
         }
         assert!(!file.exists());
     }
