@@ -12,10 +12,10 @@ pub struct DelaySummary {
     /// The mean of the phases' delays nearest to the boundary, and all that their intervals hold. A mean, because the
     /// nearest of several phases together is nearer than that of one.
     pub nearest: SampledNs,
-    /// The mean of the phases' medians.
-    pub median_ns: f64,
-    /// The mean of the phases' distances between the quartiles.
-    pub iqr_ns: f64,
+    /// The mean of the phases' medians, and all that their intervals hold.
+    pub median: SampledNs,
+    /// The mean of the phases' distances between the quartiles, and all that their intervals hold.
+    pub iqr: SampledNs,
     /// The mean of how far the phases' delays reach, and all that their intervals hold.
     pub reach: SampledNs,
     /// The phase in which they reach farthest.
@@ -61,15 +61,13 @@ impl<'a> Digest<'a> {
     pub fn site(&self, load: Option<Load>, site: Site) -> Option<DelaySummary> {
         let found: Vec<&SiteDelay> =
             self.with(load).flat_map(|findings| &findings.delays).filter(|delay| delay.site == site).collect();
-        let mean = |of: fn(&SiteDelay) -> f64| found.iter().map(|delay| of(delay)).sum::<f64>() / found.len() as f64;
+        let mean = |of: fn(&SiteDelay) -> SampledNs| mean_of(found.iter().map(|delay| of(delay)));
         let worst_reach = found.iter().map(|delay| delay.reach).max_by(|a, b| a.ns.total_cmp(&b.ns))?;
-        let nearest = all_of(found.iter().map(|delay| delay.nearest.interval_ns));
-        let reach = all_of(found.iter().map(|delay| delay.reach.interval_ns));
         Some(DelaySummary {
-            nearest: SampledNs { ns: mean(|delay| delay.nearest.ns), interval_ns: nearest },
-            median_ns: mean(|delay| delay.delay_ns.median),
-            iqr_ns: mean(|delay| delay.delay_ns.iqr()),
-            reach: SampledNs { ns: mean(|delay| delay.reach.ns), interval_ns: reach },
+            nearest: mean(|delay| delay.nearest)?,
+            median: mean(|delay| delay.median)?,
+            iqr: mean(|delay| delay.iqr)?,
+            reach: mean(|delay| delay.reach)?,
             worst_reach,
         })
     }
@@ -81,9 +79,13 @@ impl<'a> Digest<'a> {
     }
 }
 
-/// From the lowest to the highest end.
-fn all_of(intervals: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
-    intervals.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one.0), high.max(one.1)))
+/// The mean of figures, and all that their intervals hold, from the lowest to the highest end; `None` of none.
+pub(crate) fn mean_of(figures: impl Iterator<Item = SampledNs>) -> Option<SampledNs> {
+    let (mut count, mut sum, mut ends) = (0.0, 0.0, (f64::INFINITY, f64::NEG_INFINITY));
+    for SampledNs { ns, interval_ns: (low, high) } in figures {
+        (count, sum, ends) = (count + 1.0, sum + ns, (ends.0.min(low), ends.1.max(high)));
+    }
+    (count > 0.0).then(|| SampledNs { ns: sum / count, interval_ns: ends })
 }
 
 /// The name of a load, for people.

@@ -39,6 +39,8 @@ pub struct BoundaryDistances {
     sorted: Sorted,
     /// How far another block of the run may lie from all of it, as the logarithm of a ratio; 0 of too few packets.
     wander: f64,
+    /// The same for the median and for the distance between the quartiles [ns].
+    middle_wander_ns: (f64, f64),
 }
 
 /// A figure from a sample of delays [ns], and the interval in which it could have come out.
@@ -87,8 +89,17 @@ impl BoundaryDistances {
         distances.sort_by(f64::total_cmp);
         let (ns, fourth) = (*distances.first()?, *distances.get(RANK).or(distances.last())?);
         let nearest = SampledNs { ns, interval_ns: (ns, fourth) };
-        let mut found =
-            BoundaryDistances { side, count: distances.len(), nearest, sorted: Sorted::of(distances), wander: 0.0 };
+        let mut found = BoundaryDistances {
+            side,
+            count: distances.len(),
+            nearest,
+            sorted: Sorted::of(distances),
+            wander: 0.0,
+            middle_wander_ns: (
+                between_blocks(&in_order, |block| block.quantile(0.5)),
+                between_blocks(&in_order, |block| Some(block.quantile(0.75)? - block.quantile(0.25)?)),
+            ),
+        };
         if ns < 0.0 {
             found.nearest = found.at_share(STRADDLING);
         }
@@ -127,6 +138,26 @@ impl BoundaryDistances {
         SampledNs { ns, interval_ns: (low.min(ns / factor), high.max(ns * factor)) }
     }
 
+    /// The median of the delays, with its interval: as that of [`reach`](Self::reach), by ranks and by blocks.
+    pub fn median(&self) -> SampledNs {
+        let SampledNs { ns, interval_ns } = self.at_share(0.5);
+        let (low, high) = widened(ns, interval_ns, self.middle_wander_ns.0);
+        let ends = (self.side * low, self.side * high);
+        SampledNs { ns: self.side * ns, interval_ns: (ends.0.min(ends.1), ends.0.max(ends.1)) }
+    }
+
+    /// The distance between the quartiles, with its interval. The ranks of two quartiles vary together, with a
+    /// correlation of one third: p^2 over p (1 - p), p = 1/4 (covariance of two quantiles of one sample).
+    pub fn iqr(&self) -> SampledNs {
+        let (low, high) = (self.at_share(0.25), self.at_share(0.75));
+        let ns = high.ns - low.ns;
+        let together = |a: f64, b: f64| (a * a + b * b - a * b * 2.0 / 3.0).sqrt();
+        let ((low_down, low_up), (high_down, high_up)) = (low.sides_ns(), high.sides_ns());
+        let ranks = (ns - together(low_up, high_down), ns + together(low_down, high_up));
+        let (least, most) = widened(ns, ranks, self.middle_wander_ns.1);
+        SampledNs { ns, interval_ns: (least.max(0.0), most) }
+    }
+
     /// A distance that this share of delays does not exceed, and its 95 % interval by the ranks between which it lies.
     fn at_share(&self, share: f64) -> SampledNs {
         let around = self.rank_deviation(share);
@@ -146,18 +177,28 @@ impl BoundaryDistances {
     }
 }
 
-/// How far the reach of one more block may lie from that of the run, by what blocks of the run differ: the prediction
-/// interval of a normal distribution, of the logarithms, since reaches are positive and differ by factors.
+/// The wider of two intervals: this one, and a figure with `around` on both sides.
+fn widened(ns: f64, (low, high): (f64, f64), around: f64) -> (f64, f64) {
+    (low.min(ns - around), high.max(ns + around))
+}
+
+/// How far the reach of one more block may lie from that of the run. Of the logarithms, since reaches are positive and
+/// differ by factors.
 fn wander(in_order: &[f64], nearest: f64) -> f64 {
+    between_blocks(in_order, |block| block.quantile(REACH).map(|ns| (ns - nearest).max(1.0).ln()))
+}
+
+/// How far a figure of one more block may lie from that of the run, by what blocks of the run differ: the prediction
+/// interval of a normal distribution. 0 of too few packets.
+fn between_blocks(in_order: &[f64], figure: impl Fn(&Sorted) -> Option<f64>) -> f64 {
     let length = in_order.len() / BLOCKS;
     if length < BLOCK_LEAST {
         return 0.0;
     }
-    let reach =
-        |block: &[f64]| Sorted::of(block.iter().copied()).quantile(REACH).map(|ns| (ns - nearest).max(1.0).ln());
-    let reaches: Vec<f64> = in_order.chunks_exact(length).take(BLOCKS).filter_map(reach).collect();
-    let mean = reaches.iter().sum::<f64>() / BLOCKS as f64;
-    let variance = reaches.iter().map(|reach| (reach - mean).powi(2)).sum::<f64>() / (BLOCKS - 1) as f64;
+    let of_block = |block: &[f64]| figure(&Sorted::of(block.iter().copied()));
+    let figures: Vec<f64> = in_order.chunks_exact(length).take(BLOCKS).filter_map(of_block).collect();
+    let mean = figures.iter().sum::<f64>() / BLOCKS as f64;
+    let variance = figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>() / (BLOCKS - 1) as f64;
     T_95 * (variance * (1.0 + 1.0 / BLOCKS as f64)).sqrt()
 }
 
@@ -195,6 +236,25 @@ mod tests {
         // All on one side: the smallest decides, whatever it is.
         let one_side = distances((0..3000).map(|number| 80.0 + f64::from(number % 1000)).chain([3.0]));
         assert_eq!(one_side.nearest().ns, 3.0);
+    }
+
+    /// Ranks alone, blocks that differ, and delays behind the boundary.
+    #[test]
+    fn middles_have_their_intervals() {
+        let steady = distances((0..900).map(|number| f64::from(number % 100)));
+        let (median, iqr) = (steady.median(), steady.iqr());
+        assert!((49.0..=50.0).contains(&median.ns) && (49.0..=51.0).contains(&iqr.ns), "{median:?} {iqr:?}");
+        let holds = |one: SampledNs| one.interval_ns.0 < one.ns - 2.0 && one.interval_ns.1 > one.ns + 2.0;
+        assert!(holds(median) && holds(iqr) && median.width_ns() < 10.0 && iqr.width_ns() < 20.0);
+        let behind = distances((0..900).map(|number| -f64::from(number % 100) - 1.0));
+        assert!(behind.median().ns == -median.ns - 1.0 && holds(behind.median()) && behind.iqr() == iqr);
+        // Every other block of 300 lies 200 ns further away and is three times as wide.
+        let far = |block: i32| block % 2;
+        let changing =
+            (0..3000).map(|number| f64::from(200 * far(number / 300) + (1 + 2 * far(number / 300)) * (number % 100)));
+        let changing = distances(changing);
+        let (median, iqr) = (changing.median(), changing.iqr());
+        assert!(median.width_ns() > 500.0 && iqr.width_ns() > 200.0 && iqr.interval_ns.0 >= 0.0, "{median:?} {iqr:?}");
     }
 
     #[test]

@@ -79,6 +79,10 @@ pub struct SiteDelay {
     pub nearest: SampledNs,
     /// How far 99 % of the delays reach beyond it, with the 95 % interval.
     pub reach: SampledNs,
+    /// The median, with the 95 % interval.
+    pub median: SampledNs,
+    /// The distance between the quartiles, with the 95 % interval.
+    pub iqr: SampledNs,
 }
 
 /// Stamps that contradict the order of causes.
@@ -252,6 +256,8 @@ impl PassageView<'_> {
             p90_ns: percentile(&delays, 0.9)?,
             nearest: distances.nearest(),
             reach: distances.reach(),
+            median: distances.median(),
+            iqr: distances.iqr(),
         })
     }
 

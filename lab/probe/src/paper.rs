@@ -1,7 +1,7 @@
 //! The findings of the paper on FreeBSD 9, compared with the measurement on this host (sections IV and V, figures 3
 //! to 5).
 
-use crate::digest::{DelaySummary, Digest, load_name};
+use crate::digest::{DelaySummary, Digest, load_name, mean_of};
 use crate::distances::SampledNs;
 use crate::findings::Plausibility;
 use crate::payload::Direction;
@@ -13,6 +13,8 @@ use std::cmp::Ordering;
 /// Medians and spreads that are no further apart are level: half of the most that mapping a software stamp to the
 /// counter may err [ns].
 const LEVEL_NS: f64 = 250.0;
+/// An asymmetry that changes by no more is steady: the paper's "about 1 us".
+const STEADY_NS: f64 = 1e3;
 
 /// Whether a finding of the paper holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +102,12 @@ fn away(nearest: SampledNs) -> SampledNs {
     SampledNs { ns: -nearest.ns, interval_ns: (-high, -low) }
 }
 
+/// What counts as equal is not larger.
+fn level(figure: SampledNs) -> SampledNs {
+    let (low, high) = figure.interval_ns;
+    SampledNs { ns: figure.ns + LEVEL_NS, interval_ns: (low + LEVEL_NS, high + LEVEL_NS) }
+}
+
 /// A verdict and the numbers that show it.
 struct Judgement {
     verdict: PaperVerdict,
@@ -128,7 +136,13 @@ const VERDICTS: [PaperVerdict; 2] = [PaperVerdict::NotOnThisKernel, PaperVerdict
 impl Statement {
     /// That each figure is larger than the one before it.
     fn rising(figures: &[SampledNs], words: String) -> Self {
-        let steps: Vec<_> = figures.windows(2).map(|pair| pair[0].compare(pair[1])).collect();
+        let pairs: Vec<_> = figures.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        Statement::ordered(&pairs, words)
+    }
+
+    /// That the second figure of each pair is the larger one.
+    fn ordered(pairs: &[(SampledNs, SampledNs)], words: String) -> Self {
+        let steps: Vec<_> = pairs.iter().map(|(small, large)| small.compare(*large)).collect();
         let verdict = if steps.contains(&Some(Ordering::Greater)) {
             PaperVerdict::NotOnThisKernel
         } else if steps.contains(&None) {
@@ -137,6 +151,18 @@ impl Statement {
             PaperVerdict::Confirmed
         };
         Statement { verdict, words }
+    }
+
+    /// That two figures are no further apart than `limit_ns`, as far as their intervals say.
+    fn steady(first: SampledNs, second: SampledNs, limit_ns: f64) -> PaperVerdict {
+        let (low, high) = (second.interval_ns.0 - first.interval_ns.1, second.interval_ns.1 - first.interval_ns.0);
+        if low >= -limit_ns && high <= limit_ns {
+            PaperVerdict::Confirmed
+        } else if high < -limit_ns || low > limit_ns {
+            PaperVerdict::NotOnThisKernel
+        } else {
+            PaperVerdict::Undecided
+        }
     }
 
     fn judged(self) -> Judgement {
@@ -181,7 +207,7 @@ impl PaperView<'_> {
 
     fn words(way: Direction, three: &[DelaySummary; 3]) -> String {
         let one = |(location, summary): (&TimestampingLocation, &DelaySummary)| {
-            format!("{} {} (IQR {})", location.name(), us(summary.median_ns), us(summary.iqr_ns))
+            format!("{} {} (IQR {})", location.name(), us(summary.median.ns), us(summary.iqr.ns))
         };
         let all: Vec<String> = LOCATIONS.iter().zip(three).map(one).collect();
         format!("median {} us: {}", word(way), all.join(", "))
@@ -189,22 +215,27 @@ impl PaperView<'_> {
 
     fn tap_is_best(&self, way: Direction) -> PaperClaim {
         self.of_three(way, "the tap has the smallest and least variable delay", |[tap, others @ ..]| {
-            others.iter().all(|other| {
-                tap.median_ns.abs() <= other.median_ns.abs() + LEVEL_NS && tap.iqr_ns <= other.iqr_ns + LEVEL_NS
-            })
+            let pairs =
+                |other: &DelaySummary| [(away(tap.median), level(away(other.median))), (tap.iqr, level(other.iqr))];
+            others.iter().flat_map(pairs).collect()
         })
     }
 
     fn user_is_worst(&self, way: Direction) -> PaperClaim {
         self.of_three(way, "user space has the largest and most variable delay", |[others @ .., user]| {
-            others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns)
+            let pairs = |other: &DelaySummary| [(away(other.median), user.median), (other.iqr, user.iqr)];
+            others.iter().flat_map(pairs).collect()
         })
     }
 
-    fn of_three(&self, way: Direction, what: &str, holds: fn(&[DelaySummary; 3]) -> bool) -> PaperClaim {
-        let judged = |three| {
-            Statement { verdict: VERDICTS[usize::from(holds(&three))], words: Self::words(way, &three) }.judged()
-        };
+    /// `pairs` of figures of the three, the smaller one first.
+    fn of_three(
+        &self,
+        way: Direction,
+        what: &str,
+        pairs: fn(&[DelaySummary; 3]) -> Vec<(SampledNs, SampledNs)>,
+    ) -> PaperClaim {
+        let judged = |three| Statement::ordered(&pairs(&three), Self::words(way, &three)).judged();
         let found = self.three(way).map(judged);
         let found = found.unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"));
         found.claim(format!("{what} on the way {}", word(way)), "IV, figures 3 and 4")
@@ -217,7 +248,7 @@ impl PaperView<'_> {
     fn order_under_stress(&self) -> PaperClaim {
         let mut statements = Vec::new();
         for load in self.loads() {
-            let median = |location, way| Some(self.digest.site(Some(load), site(location, way))?.median_ns);
+            let median = |location, way| Some(self.digest.site(Some(load), site(location, way))?.median);
             let (out, back) = (Direction::Outgoing, Direction::Incoming);
             let (tap_out, user_out) = (median(TimestampingLocation::Tap, out), median(TimestampingLocation::User, out));
             let in_three = LOCATIONS.map(|location| median(location, back));
@@ -225,16 +256,16 @@ impl PaperView<'_> {
             else {
                 continue;
             };
-            let holds = tap_out < user_out && tap <= socket + LEVEL_NS && socket < user;
             let words = format!(
                 "{load} out tap {}, user {}, in tap {}, socket {}, user {} us",
-                us(tap_out),
-                us(user_out),
-                us(tap),
-                us(socket),
-                us(user)
+                us(tap_out.ns),
+                us(user_out.ns),
+                us(tap.ns),
+                us(socket.ns),
+                us(user.ns)
             );
-            statements.push(Statement { verdict: VERDICTS[usize::from(holds)], words });
+            let pairs = [(tap_out, user_out), (tap, level(socket)), (socket, user)];
+            statements.push(Statement::ordered(&pairs, words));
         }
         let text = "every stress keeps the order: tap before user space going out; tap, socket, user space coming in";
         all_of(&statements, "needs --stress, tap, socket and user space").claim(text, "figure 3")
@@ -245,16 +276,16 @@ impl PaperView<'_> {
         for location in [TimestampingLocation::Tap, TimestampingLocation::User] {
             let both = (self.quiet(location, Direction::Outgoing), self.quiet(location, Direction::Incoming));
             if let (Some(out), Some(back)) = both {
-                let holds = out.median_ns > back.median_ns && out.iqr_ns > back.iqr_ns;
                 let words = format!(
                     "{} out {} (IQR {}), in {} (IQR {}) us",
                     location.name(),
-                    us(out.median_ns),
-                    us(out.iqr_ns),
-                    us(back.median_ns),
-                    us(back.iqr_ns)
+                    us(out.median.ns),
+                    us(out.iqr.ns),
+                    us(back.median.ns),
+                    us(back.iqr.ns)
                 );
-                statements.push(Statement { verdict: VERDICTS[usize::from(holds)], words });
+                let pairs = [(back.median, out.median), (back.iqr, out.iqr)];
+                statements.push(Statement::ordered(&pairs, words));
             }
         }
         let text = "delays are larger and more variable on the way out than on the way in";
@@ -302,13 +333,13 @@ impl PaperView<'_> {
     }
 
     fn ip_spares_incoming(&self) -> PaperClaim {
-        let series = self.series(&[Load::Ip], |summary| summary.median_ns);
+        let series = self.series(&[Load::Ip], |summary| summary.median);
         let spared = series.iter().filter(|(name, _)| name == "tap in" || name == "socket in");
         let statements: Vec<Statement> = spared
             .map(|(name, values)| {
-                let change = values[1] - values[0];
-                let words = format!("{name} {} to {} us", us(values[0]), us(values[1]));
-                Statement { verdict: VERDICTS[usize::from(change.abs() <= LEVEL_NS.max(0.2 * values[0].abs()))], words }
+                let words = format!("{name} {} to {} us", us(values[0].ns), us(values[1].ns));
+                let limit_ns = LEVEL_NS.max(0.2 * values[0].ns.abs());
+                Statement { verdict: Statement::steady(values[0], values[1], limit_ns), words }
             })
             .collect();
         let text = "IP traffic leaves tap and socket almost as they are on the way in (medians)";
@@ -344,20 +375,23 @@ impl PaperView<'_> {
         let of = |load| {
             let all = self.digest.asymmetries(load, TimestampingLocation::Tap);
             let sound = all.iter().filter(|one| one.verdict != Plausibility::CausalityFault);
-            let values: Vec<f64> = sound.map(|one| one.asymmetry_ns).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+            mean_of(sound.map(|one| SampledNs { ns: one.asymmetry_ns, interval_ns: one.interval_ns }))
         };
         let loads = self.digest.loads();
-        let values: Vec<(Option<Load>, f64)> = loads.into_iter().filter_map(|load| Some((load, of(load)?))).collect();
+        let values: Vec<(Option<Load>, SampledNs)> =
+            loads.into_iter().filter_map(|load| Some((load, of(load)?))).collect();
         let Some((_, quiet)) = values.iter().find(|(load, _)| load.is_none()).filter(|_| values.len() > 1) else {
             return Judgement::missing("needs --stress, and the tap").claim(text, "V, figure 5");
         };
-        let holds = values.iter().all(|(_, value)| (value - quiet).abs() <= 1e3);
-        let words: Vec<String> =
-            values.iter().map(|(load, value)| format!("{} {}", load_name(*load), us(*value))).collect();
-        Statement { verdict: VERDICTS[usize::from(holds)], words: format!("{} us", words.join(", ")) }
-            .judged()
-            .claim(text, "V, figure 5")
+        let statements: Vec<Statement> = values
+            .iter()
+            .filter(|(load, _)| load.is_some())
+            .map(|(load, value)| {
+                let words = format!("quiet {}, {} {} us", us(quiet.ns), load_name(*load), us(value.ns));
+                Statement { verdict: Statement::steady(*quiet, *value, STEADY_NS), words }
+            })
+            .collect();
+        all_of(&statements, "needs --stress, and the tap").claim(text, "V, figure 5")
     }
 }
 

@@ -16,8 +16,12 @@ struct Host {
 const PAPER: Host = Host { tap: 5_000, socket_out: 9_000, user: 20_000, width: 1_000 };
 
 fn findings(host: Host) -> Findings {
+    findings_of(host, 900)
+}
+
+fn findings_of(host: Host, packets: i64) -> Findings {
     let mut passages = PacketPassages::default();
-    for number in 0..400 {
+    for number in 0..packets {
         let share = (number * 37) % 101;
         let vary = |scale: i64| host.width * scale * share / 100;
         passages
@@ -97,6 +101,58 @@ fn phases_that_do_not_differ_decide_nothing() {
     for words in ["smallest delays shrink", "system calls disrupt more"] {
         assert_eq!(verdict(&claims, words), PaperVerdict::Undecided, "{words}: {claims:#?}");
     }
+}
+
+/// Figures that differ by less than chance does: few packets that vary widely. As decided facts they would be a coin's
+/// toss.
+#[test]
+fn overlapping_intervals_show_nothing() {
+    let host = Host { tap: 4_000, socket_out: 4_400, user: 9_000, width: 1_000 };
+    let few = |count: usize, shift: i64| {
+        let mut passages = PacketPassages::default();
+        for number in 0..count as i64 {
+            let vary = |scale: i64, phase: i64| 40 * scale * ((number * 37 + phase) % 101);
+            passages
+                .restore([
+                    (Site::UserSend, 100_000 - host.user - shift - vary(3, 7)),
+                    (Site::TapOut, 100_000 - host.tap - vary(3, 0)),
+                    (Site::SocketOut, 100_000 - host.socket_out - vary(3, 50)),
+                    (Site::DriverOut, 100_000),
+                    (Site::DriverIn, 300_000),
+                    (Site::TapIn, 300_000 + host.tap + shift / 4 + vary(3, 20)),
+                    (Site::SocketIn, 300_000 + host.socket_out + vary(3, 60)),
+                    (Site::UserReceive, 300_000 + host.user + vary(3, 90)),
+                ])
+                .unwrap();
+        }
+        Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"))
+    };
+    let phases = [(None, few(20, 0)), (Some(Load::Io), few(20, 3_000)), (Some(Load::Ip), few(20, 800))];
+    let claims = claims_of(&phases);
+    for words in [
+        "smallest and least variable delay on the way out",
+        "smallest and least variable delay on the way in",
+        "largest and most variable delay on the way out",
+        "largest and most variable delay on the way in",
+        "every stress keeps the order",
+        "larger and more variable on the way out",
+        "IP traffic leaves",
+    ] {
+        assert_eq!(verdict(&claims, words), PaperVerdict::Undecided, "{words}: {claims:#?}");
+    }
+}
+
+/// Of many packets 3 us are no chance; of nine that vary widely even no change is known.
+#[test]
+fn an_asymmetry_is_steady_as_far_as_its_interval_says() {
+    let verdict_under = |host: Host, packets| {
+        let host = Host { socket_out: 30_000, user: 90_000, ..host };
+        let quiet = findings_of(Host { tap: PAPER.tap, ..host }, packets);
+        verdict(&claims_of(&[(None, quiet), (Some(Load::Io), findings_of(host, packets))]), "asymmetry hardly depends")
+    };
+    assert_eq!(verdict_under(PAPER, 900), PaperVerdict::Confirmed);
+    assert_eq!(verdict_under(Host { tap: 9_000, ..PAPER }, 900), PaperVerdict::NotOnThisKernel);
+    assert_eq!(verdict_under(Host { width: 4_000, ..PAPER }, 9), PaperVerdict::Undecided);
 }
 
 #[test]
