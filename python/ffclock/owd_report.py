@@ -47,7 +47,6 @@ def draw(answer: dict[str, Any]) -> bytes:
     import numpy as np  # noqa: PLC0415
     from matplotlib.colors import LogNorm  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
 
     ways = [way for way in _WAYS if answer["heat"].get(way)]
     figure = Figure(figsize=(12.0, 4.2 * len(ways)), dpi=120, layout="constrained")
@@ -60,7 +59,7 @@ def draw(answer: dict[str, Any]) -> bytes:
         shown = np.ma.masked_equal(counts.T, 0.0)
         mesh = over_time.pcolormesh(times, edges, shown, cmap="viridis", norm=LogNorm(vmin=1.0, vmax=max(2.0, counts.max())))
         over_time.set(title=f"{_WAYS[way]}: delays over time", xlabel="time [s]", ylabel="delay [µs]", yscale="log")
-        figure.colorbar(mesh, ax=over_time, label="packets")
+        bar = figure.colorbar(mesh, ax=over_time, label="packets")
         histogram.stairs(counts.sum(axis=0), edges, fill=True, color="#0072B2", label="packets")
         figures = answer["figures"][way]
         median, bound = (figures[name]["median"] * 1e-3 for name in ("delay_ns", "bound_ns"))
@@ -70,15 +69,28 @@ def draw(answer: dict[str, Any]) -> bytes:
         histogram.set(title=f"{_WAYS[way]}: histogram", xlabel="delay [µs]", ylabel="packets", xscale="log", yscale="log")
         histogram.set_xlim(edges[0], edges[-1])
         histogram.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
-        for axis in (over_time.yaxis, histogram.xaxis):
-            # Few enough labels not to overlap, over a part of a decade as over many.
-            decades = np.log10(edges[-1] / edges[0])
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axis.set_minor_formatter(NullFormatter())
+        per_row = counts.sum(axis=0)
+        delays, packets = (edges[0], edges[-1]), (max(1.0, per_row[per_row > 0.0].min()), per_row.max())
+        for axis, ends in (
+            (over_time.yaxis, delays),
+            (histogram.xaxis, delays),
+            (histogram.yaxis, packets),
+            (bar.ax.yaxis, (1.0, counts.max())),
+        ):
+            _label_plainly(axis, *ends)
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     return picture.getvalue()
+
+
+def _label_plainly(axis: Any, low: float, high: float) -> None:
+    """Labels a logarithmic axis with the numbers themselves: few enough not to overlap, over a part of a decade as over many."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+
+    is_short = high < low * 10**2.5
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if is_short else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def page_text(answer: dict[str, Any], title: str, picture: bytes) -> str:

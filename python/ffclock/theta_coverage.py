@@ -44,6 +44,8 @@ def figure_of(coverage: dict[str, Any], title: str) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
+    from .style import plain_logarithmic  # noqa: PLC0415
+
     figure = Figure(figsize=(9.0, 8.0), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     shares, bounds = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -62,8 +64,10 @@ def figure_of(coverage: dict[str, Any], title: str) -> Any:
             ratios.plot(calm, [point["bound"] for point in points], **style)
     shares.plot(calm, [100 * share for share in calm], color="#8A8A8A", linestyle=":", label="as in calm")
     shares.set(title=title, ylabel="loaded rounds that break it [%]", ylim=(-3, 103))
-    bounds.set(xlabel="share of calm rounds that break the bound", ylabel="timeout [µs]", xscale="log", yscale="log")
-    ratios.set(ylabel="ratio", yscale="log")
+    bounds.set(xlabel="share of calm rounds that break the bound", ylabel="timeout [µs]")
+    ratios.set(ylabel="ratio")
+    for axes, which in ((bounds, "x"), (bounds, "y"), (ratios, "y")):
+        plain_logarithmic(axes, which)
     shares.legend()
     for axes in (shares, bounds):
         axes.grid(color="#E3E3E3")

@@ -58,3 +58,18 @@ def test_what_is_no_answer_is_named(text: str, complaint: str, tmp_path: Path, c
     source.write_text(text, encoding="utf-8")
     assert main([str(source), "-o", str(tmp_path)]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_logarithmic_axes_are_labelled_with_numbers() -> None:
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    from ffclock.owd_report import _label_plainly  # noqa: PLC0415
+
+    axes = Figure().subplots()
+    axes.plot([1.0, 2.0], [1.0, 8.0])
+    axes.set_yscale("log")
+    _label_plainly(axes.yaxis, 1.0, 8.0)
+    axes.figure.canvas.draw()
+    labels = [label.get_text() for which in ("major", "minor") for label in axes.yaxis.get_ticklabels(which=which)]
+    assert {"1", "2", "5"} <= set(labels)
+    assert not [label for label in labels if "10^" in label]

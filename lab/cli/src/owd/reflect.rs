@@ -15,10 +15,11 @@ use std::path::PathBuf;
 
 /// Options of `ffclock-lab owd reflect`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   $ ffclock-lab owd reflect --listen '[::]:862'
   reflects test packets on [::]:862; end it with Ctrl-C
   reflected 10000 packets
+  $ ffclock-lab owd reflect --json | jq .limited        (at the end)
 
 It answers senders of STAMP (RFC 8762) and of TWAMP-light (RFC 5357) whose packets have room for a reply,
 41 bytes, with replies of the same length. Port 862 needs root or CAP_NET_BIND_SERVICE.")]

@@ -19,6 +19,7 @@ use std::process::{Command, Stdio};
   $ ffclock-lab owd report delays.parquet
   $ ffclock-lab owd report delays.parquet --output out        (out/owd.png, out/owd.html)
   $ ffclock-lab owd report delays.csv --truth passages.csv    (both ends read the same counter)
+  $ ffclock-lab owd report delays.parquet --json | jq .figures.forward.delay_ns.median
 
 Pictures need the Python package ffclock with numpy and matplotlib: pip install 'ffclock[analysis]'.")]
 pub(super) struct Args {

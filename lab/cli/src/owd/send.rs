@@ -27,6 +27,7 @@ use std::path::PathBuf;
   $ ffclock-lab owd send 192.0.2.7
   $ ffclock-lab owd send reflector.example:862 --interval '1 ms' --packets 100000 --record delays.parquet
   $ ffclock-lab owd send '[2001:db8::7]:862' --endless --metrics-listen 127.0.0.1:9100
+  $ ffclock-lab owd send 192.0.2.7 --json | jq -c '.figures | [.lost_forward, .lost_backward]'
 
 Delays of each direction hold within the bounds of both clocks. Packets whose times contradict one
 another prove that a clock, or its claim, is false: they are counted apart, and the exit code is 1.")]

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
   $ ffclock-lab probe calibrate --own /var/lib/ffclock/record --check     (what is left, once it is in use)
   $ ffclock-lab probe calibrate --to 192.0.2.7
   $ ffclock-lab probe calibrate --to 192.0.2.7 --stress cpu,ip --phase '30 s'
+  $ ffclock-lab probe calibrate --to 192.0.2.7 --json | jq '.[] | [.location, .unequal_ns]'
 
 Best by the daemon's own packets (--own), while it runs with record = \"DIRECTORY\" and without calibration: test
 packets find other caches and another program. The delays are measured up to the boundary of the driver, so

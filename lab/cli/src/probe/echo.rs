@@ -14,10 +14,11 @@ pub(super) const PORT: u16 = 8_777;
 
 /// Options of `ffclock-lab probe echo`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   $ ffclock-lab probe echo --listen '[::]:8777'
   echoes test packets on [::]:8777; end it with Ctrl-C
   answered 10000 packets, ignored 0
+  $ ffclock-lab probe echo --json | jq .answered        (at the end)
 
 It answers test packets of `ffclock-lab probe run` only, each with one that is a byte shorter.")]
 pub(super) struct Args {

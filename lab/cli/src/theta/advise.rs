@@ -15,6 +15,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   $ ffclock-lab theta advise heartbeats.csv --receiver leader --unit us
   $ ffclock-lab theta advise calm.csv --under loaded.csv --receiver follower --false-share 1e-6
+  $ ffclock-lab theta advise calm.csv --receiver follower --json | jq -c '.limits[] | [.model, .limit]'
 
 Chooses limits for failure detectors and election timeouts from a list of messages (docs/theta-log.md): suspect a sender after a time without a
 message from it, or after a number of messages from any one other sender meanwhile. Both are chosen so that the same share of the silences in calm

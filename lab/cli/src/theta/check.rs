@@ -19,6 +19,7 @@ use std::fmt::Write;
   $ ffclock-lab theta check --n 10 --f 3 --rounds 4 --campaign 1000000
   $ ffclock-lab theta check --n 7 --f 2 --window 2 --campaign-rounds 24
   $ ffclock-lab theta check --every-delivery 0 --rounds 0 --campaign 0 --simulations 100000
+  $ ffclock-lab theta check --n 4 --f 1 --json | jq .switches.verdict
 
 Exit code 1 if the algorithm can stop or do what it must not: this is the case with --printed from f = 2 on. docs/theta-run.md describes
 what the explorations cover.")]

@@ -26,6 +26,7 @@ use streams::ProtocolChoice;
   $ tcpdump -i eth0 -w all.pcap 'host 10.0.0.9 and port 6379'
   $ ffclock-lab theta import all.pcap --client 10.0.0.9 --port 6379 --protocol redis --tolerated 1 --output run-3 --list calm.csv
   $ ffclock-lab theta import --messages messages.csv --receiver leader --unit us --tolerated 1 --output run-4
+  $ ffclock-lab theta import --messages messages.csv --receiver leader --output run-5 --json | jq .passed_over
 
 The client's k-th request to a server is that server's message of round k, perceived by the client when the reply passes: one capture, one clock.
 Of a client that does not wait for replies, the protocol must be known (--protocol): each request is paired with its reply, from the first byte of

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
   $ ffclock-lab theta load timer --level jumps:10..90 --for \"30 s\"
   $ ffclock-lab theta load interrupt --level 20 --for \"10 s\"
   $ ffclock-lab theta load network --level ramp:0..90 --to 10.78.0.3:9 --for \"10 s\"
+  $ ffclock-lab theta load interrupt --level 10 --for \"10 s\" --json | jq .busy_percent
 
 `ffclock-lab theta run --netns N --load timer=50` starts these beside each process.")]
 pub(super) struct Args {

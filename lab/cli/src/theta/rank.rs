@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
   $ srun -n 7 ffclock-lab theta rank --f 2 --delay \"1 ms\" --rendezvous node0:9217 --log run-2
   $ ffclock-lab theta rank --rank 0 --size 4 --log run-3
   $ mpirun -n 4 ffclock-lab theta rank --f 1 --rendezvous node0:9217 --fault 'kind = \"crash\", process = 2, from = \"1 s\"'
+  $ mpirun -n 4 ffclock-lab theta rank --f 1 --rendezvous node0:9217 --json | jq .failures
 
 Rank and size come from the launcher: Open MPI, PMIx, PMI, Slurm, Kubernetes (JOB_COMPLETION_INDEX) or Nomad. All ranks meet at rank 0,
 which gathers their logs and writes the one log. Exit code 1 if a rank died or did not come to the end: the log is then marked as incomplete.")]

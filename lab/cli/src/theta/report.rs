@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 /// Options of `ffclock-lab theta report`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   $ ffclock-lab theta report run-1 --output out
   out/theta.png
   out/theta.html
+  $ ffclock-lab theta analyse run-1 --json        (the same figures, for programs)
 
 Needs the Python package ffclock with numpy and matplotlib: pip install 'ffclock[analysis]'.")]
 pub(super) struct Args {

@@ -22,6 +22,7 @@ use std::process::{Child, Command, Stdio};
   $ ffclock-lab theta run --netns 4 --f 1 --link-rate 100 --load network=90 --log run-5
   $ ffclock-lab theta run --hosts node0,node1,node2,node3 --f 1 --log run-3
   $ ffclock-lab theta run --netns 4 --f 1 --fault 'kind = \"two-faced\", process = 3' --log run-4
+  $ ffclock-lab theta run --netns 4 --f 1 --log run-6 --json | jq -c '[.sent, .perceived, .failures]'
 
 --netns makes network namespaces of its own, joined by a bridge, and needs root; they vanish with the run. --hosts starts `ffclock-lab theta
 rank` on each host through ssh; the log is written on the first. For other launchers use `ffclock-lab theta rank` itself.")]

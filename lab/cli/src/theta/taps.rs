@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
   $ tcpdump -i tap1 --time-stamp-precision=nano -w guest1.pcap udp &
   $ tcpdump -i tap2 --time-stamp-precision=nano -w guest2.pcap udp &
   $ ffclock-lab theta taps run-1 --tap guest1=guest1.pcap --tap guest2=guest2.pcap
+  $ ffclock-lab theta taps run-1 --tap guest1=guest1.pcap --tap guest2=guest2.pcap --json | jq .
 
 The captures are of the links of the hosts, all stamped by one clock outside of them: that of a switch, or of a machine whose guests the hosts are.
 Each message left its host after its broadcast and came to the other before its perception. Exit code 1 if no clocks within their bounds agree with

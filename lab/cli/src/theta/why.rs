@@ -18,6 +18,7 @@ use std::path::PathBuf;
   $ ffclock-lab theta why run-1
   $ ffclock-lab theta why run-1 --round 77
   $ ffclock-lab theta why run-1 --sched trace.txt --picture why.png
+  $ ffclock-lab theta why run-1 --json | jq -c '[.round, .ratio, .slow_part]'
 
 Names the message that was slow when the ratio was largest, where on its way it was, whether its siblings were slow too, and with --sched who ran on
 the processors of its receiver meanwhile. The trace is the text of /sys/kernel/tracing/trace with the event sched_switch, on the receiver's host,
