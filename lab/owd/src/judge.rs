@@ -2,8 +2,8 @@
 //!
 //! T1 and T4 are ours, T2 and T3 the reflector's. Each lies within its bound of the true time, so a delay lies within
 //! the sum of two bounds. Nothing arrives before it was sent: a delay that stays below zero with its whole bound added
-//! proves that a clock, or the claim about its error, is false. Such a packet is kept apart. The round trip and the time
-//! in the reflector are intervals of one clock each, so they are judged without synchronised clocks as well.
+//! proves that a clock, or the claim about its error, is false. Such a packet is kept apart. The round trip and the
+//! time in the reflector are intervals of one clock each, so they are judged without synchronised clocks as well.
 
 use crate::packet::TestReply;
 use ffclock_units::{Bound, Moment, Span, Utc};
@@ -12,7 +12,7 @@ use ffclock_units::{Bound, Moment, Span, Utc};
 const ROUNDING: Bound = Bound::of(Span::from_units(1 << 32));
 /// A clock that is not synchronised may err without limit, but an interval of it only by how fine its readings are...
 const COARSEST: Bound = Bound::of(Span::from_millis(1));
-/// ...and by its rate: at most this part of the interval, as NTP assumes for two clocks (RFC 5905, section 7.2: 500 ppm).
+/// ...and by its rate: at most this part of the interval, of two clocks whose oscillators err by 500 ppm each.
 const RATE_PARTS: i128 = 1000;
 
 /// A time by a page, with its largest error.

@@ -23,7 +23,7 @@ use std::time::Duration;
 const SLICE: Duration = Duration::from_micros(500);
 /// As many as an ordinary program may have open, and some more.
 const TIMERS: usize = 900;
-/// One burst of so many is watched.
+/// One burst of this number is watched.
 const WATCH_EVERY: u32 = 16;
 /// A watched burst is over by then: the interrupt may come late.
 const AFTER: Duration = Duration::from_micros(100);
@@ -50,7 +50,7 @@ pub(super) fn interrupt(level: LoadLevel, length: Duration) -> io::Result<Done> 
         let share = level.share((SLICE * number + SLICE / 2).as_secs_f64());
         let wanted = (SLICE.mul_f64(share).as_secs_f64() / bursts.cost().as_secs_f64()) as usize;
         let (timers, end) = (&timers[..wanted.min(TIMERS)], begun + SLICE * (number + 1));
-        if number % WATCH_EVERY == 0 {
+        if number.is_multiple_of(WATCH_EVERY) {
             let turns = turns()?;
             let (armed, last) = arm(timers, end)?;
             let missed = missed_between(last, end + AFTER);
@@ -108,7 +108,8 @@ fn timer() -> io::Result<OwnedFd> {
     Ok(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?)
 }
 
-/// Arms timers to expire together at `end`, as many as there is time for before; how many, and when there was time last.
+/// Arms timers to expire together at `end`, as many as there is time for before: how many, and when there was time
+/// last.
 fn arm(timers: &[OwnedFd], end: Duration) -> io::Result<(u64, Duration)> {
     let it_value = Timespec { tv_sec: end.as_secs() as i64, tv_nsec: end.subsec_nanos().into() };
     let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
