@@ -164,6 +164,10 @@ def test_the_curves_of_both_models_are_drawn(tmp_path: Path) -> None:
     assert list(shares.lines[0].get_ydata()) == pytest.approx([50.0, 60.0, 70.0])
     assert (bounds.get_ylabel(), ratios.get_ylabel()) == ("timeout [µs]", "ratio")
     assert any("fit of its tail" in text.get_text() for text in shares.texts)
+    bounds.figure.canvas.draw()
+    labels = [label.get_text() for axes in (bounds, ratios) for label in axes.get_yticklabels(which="both")]
+    assert "5" in labels
+    assert not [label for label in labels if "10^" in label]
     written = tmp_path / "coverage.json"
     written.write_text(json.dumps(_coverage()), encoding="utf-8")
     assert coverage_main([str(written), "-o", str(tmp_path / "coverage.png")]) == 0
