@@ -57,6 +57,9 @@ pub enum CertifyError {
     /// No corrections within the promised bounds put every perception after its broadcast.
     #[error("{0}")]
     Lied(Lie),
+    /// What the taps saw has nothing to do with the log.
+    #[error("the taps saw none of the log's messages: their captures are of another run, or of other links")]
+    NothingSeen,
     /// The log does not fit into memory at once, which certifying needs.
     #[error("more than {0} messages: certify a shorter log")]
     TooLong(usize),

@@ -5,7 +5,8 @@ mod common;
 use common::Scratch;
 use common::generator::Random;
 use common::tcp::{
-    ACK, CLIENT, Endpoint, Flow, PORT, Road, Seen, Segment, address, capture, closing, opening, segments,
+    ACK, CLIENT, Endpoint, Flow, PORT, Road, Seen, Segment, address, capture, capture_in_this_order, closing, opening,
+    segments,
 };
 use ffclock_theta::analysis::{Options, ThetaReport, analyse};
 use ffclock_theta::import::{
@@ -304,6 +305,24 @@ fn a_connection_that_began_before_is_passed_over() {
     assert_eq!(passed_over(&packets[1..]).1.begun_before, 1);
     let without_answer: Vec<_> = [&packets[..1], &packets[2..]].concat();
     assert_eq!(passed_over(&without_answer).1.begun_before, 1);
+}
+
+#[test]
+fn a_clock_that_is_set_back_changes_no_delay_and_is_named() {
+    let (steady, stepped) = (plain(20), {
+        let mut packets = plain(20);
+        // From exchange 10 on: 400 ms earlier, by a clock that began half a second later.
+        packets.iter_mut().enumerate().for_each(|(place, seen)| seen.0 += if place < 22 { 500_000 } else { 100_000 });
+        packets
+    });
+    let delays = |packets: &[Seen]| {
+        let capture = capture_in_this_order(packets, usize::MAX);
+        let found = read(&capture, StreamProtocol::Length2Big).expect("a capture");
+        let delays = listed(&found, 1).iter().map(|(sent, perceived)| perceived - sent).collect::<Vec<_>>();
+        (delays, found.passed_over.steps_back, found.damage())
+    };
+    assert_eq!(delays(&steady), (vec![300; 20], 0, 0));
+    assert_eq!(delays(&stepped), (vec![300; 20], 1, 1));
 }
 
 #[test]

@@ -62,6 +62,16 @@ fn late(mut passages: Vec<TapPassage>, from: Round) -> Vec<TapPassage> {
 }
 
 #[test]
+fn taps_that_saw_nothing_of_the_log_prove_nothing() {
+    let (_scratch, log) = simulated(1);
+    let mut passages = passages(&log);
+    passages.iter_mut().for_each(|passage| passage.round.0 += 1_000_000);
+    for passages in [passages, vec![]] {
+        assert!(matches!(check(&log, &passages), Err(CertifyError::NothingSeen)));
+    }
+}
+
+#[test]
 fn what_was_seen_agrees_with_honest_clocks_and_holds_the_truth() {
     for seed in 0..20 {
         let (_scratch, log) = simulated(seed);

@@ -66,6 +66,9 @@ pub fn check_by_taps(
 ) -> Result<TapCheck, CertifyError> {
     let gathered = JoinedLog::from_log(log, options.stamping)?;
     let observed = Observed::new(log, &gathered, passages, drift);
+    if observed.departures + observed.arrivals == 0 {
+        return Err(CertifyError::NothingSeen);
+    }
     let bounds = |crossings: &[GatheredMessage], clocks: &[ClockSample]| {
         Corrections::new(&observed.run, clocks, crossings, options.epoch_ps)
             .map_err(|lie| CertifyError::Lied(named(lie)))

@@ -9,7 +9,7 @@
 use super::resample::{drawn, interval};
 use super::sample::{AssumedBound, Draws, WeightedSample};
 use super::{BoundBasis, FailingShare};
-use crate::import::MessageTable;
+use crate::import::{MessageTable, SENDERS_MAX};
 use ffclock_sim::Random;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -55,6 +55,16 @@ pub enum SuspicionError {
         receiver: String,
         /// How many there are.
         silences: usize,
+    },
+    /// The counts of all senders at the latest message of each would take too much memory.
+    #[error(
+        "the {list} list has messages to {receiver} from more than {SENDERS_MAX} senders: that is more than can be watched"
+    )]
+    TooManySenders {
+        /// Calm or loaded.
+        list: &'static str,
+        /// Who heard them.
+        receiver: String,
     },
 }
 
@@ -120,6 +130,9 @@ impl Silences {
             let known = places.len();
             let place = *places.entry(sender).or_insert(known);
             range = Some((range.map_or(at_ns, |(first, _)| first), at_ns));
+            if place == SENDERS_MAX {
+                return Err(SuspicionError::TooManySenders { list, receiver: receiver.to_owned() });
+            }
             if place == known {
                 heard.push(0);
                 latest.push((at_ns, vec![]));
@@ -247,6 +260,20 @@ mod tests {
     fn advised(loaded: &MessageTable) -> Vec<SuspicionLimit> {
         let options = SuspicionOptions { receiver: "r".to_owned(), false_share: 1e-2, resamples: 199, seed: 1 };
         suspicion_advice(&list(1, false), Some(loaded), &options).expect("long enough").limits
+    }
+
+    #[test]
+    fn more_senders_than_can_be_watched_are_refused() {
+        let advice = |senders: usize| {
+            let rows = (0..senders * 2).map(|row| format!("s{},r,{row},{row},{row}\n", row % senders));
+            let text = "sender,receiver,id,sent,perceived\n".to_owned() + &rows.collect::<String>();
+            let list = MessageTable::from_text(text.as_bytes(), TimeUnit::Microseconds).expect("a list");
+            let options = SuspicionOptions { receiver: "r".to_owned(), false_share: 1e-2, resamples: 1, seed: 1 };
+            suspicion_advice(&list, None, &options).map(|advice| advice.calm.senders)
+        };
+        assert_eq!(advice(SENDERS_MAX), Ok(SENDERS_MAX));
+        let refused = SuspicionError::TooManySenders { list: "calm", receiver: "r".to_owned() };
+        assert_eq!(advice(SENDERS_MAX + 1), Err(refused));
     }
 
     #[test]

@@ -34,6 +34,12 @@ pub enum MessageError {
         "the first line must name the columns, with sender, receiver, id, sent and perceived among them; {0} is missing"
     )]
     Header(&'static str),
+    /// The first line names a column more than once.
+    #[error("the first line names the column {0} more than once")]
+    Doubled(&'static str),
+    /// A column of times holds something else.
+    #[error("the column {0} has times that cannot be read (INT96): write it with times in whole ns, us or ms")]
+    OtherTimes(&'static str),
     /// There are several receivers, and none was chosen.
     #[error("there are {count} receivers: choose one (--receiver), such as {example}")]
     Receivers {

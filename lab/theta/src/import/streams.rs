@@ -29,6 +29,8 @@ use std::net::{IpAddr, SocketAddr};
 const SERVERS_MAX: usize = 1000;
 /// More connections are not followed at once.
 const CONNECTIONS_MAX: usize = 1 << 16;
+/// Captures of several processors or devices mix up packets by less than this.
+const MIXED_UP_NS: i64 = 5_000_000;
 /// More requests are refused.
 const REQUESTS_MAX: usize = 1 << 24;
 
@@ -109,13 +111,16 @@ struct Streams {
     closed: VecDeque<Ends>,
     servers: BTreeMap<IpAddr, usize>,
     waiting_bytes: usize,
+    /// The latest packet since the clock was last set back.
+    latest_ns: i64,
     into: StreamMessages,
 }
 
 impl Streams {
     fn new(options: StreamOptions) -> Self {
         let (connections, closed, servers) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
-        Streams { options, connections, closed, servers, waiting_bytes: 0, into: StreamMessages::new(options.client) }
+        let (into, latest_ns) = (StreamMessages::new(options.client), i64::MIN);
+        Streams { options, connections, closed, servers, waiting_bytes: 0, latest_ns, into }
     }
 
     fn take(&mut self, at_ns: i64, segment: &TcpSegment<'_>) -> Result<(), ImportError> {
@@ -127,6 +132,7 @@ impl Streams {
         } else {
             return Ok(());
         };
+        self.note_time(at_ns);
         let is_first = segment.flags & SYN != 0;
         let first = segment.sequence.wrapping_add(is_first.into());
         if is_first && side == Side::Requests && segment.flags & ACK == 0 {
@@ -152,6 +158,12 @@ impl Streams {
             self.closed.extend(connection.close().then_some(ends));
         }
         if self.into.messages.len() > REQUESTS_MAX { Err(ImportError::TooManyRequests(REQUESTS_MAX)) } else { Ok(()) }
+    }
+
+    fn note_time(&mut self, at_ns: i64) {
+        let is_set_back = at_ns < self.latest_ns.saturating_sub(MIXED_UP_NS);
+        self.into.passed_over.steps_back += u64::from(is_set_back);
+        self.latest_ns = if is_set_back { at_ns } else { self.latest_ns.max(at_ns) };
     }
 
     /// Follows a connection, from now on if it is new. Whether there is room.

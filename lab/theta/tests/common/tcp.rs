@@ -49,9 +49,14 @@ pub type Seen = (u32, Segment);
 
 /// A capture with stamps in microseconds, of which each packet is cut off after `snap` bytes.
 pub fn capture(packets: &[Seen], snap: usize) -> Vec<u8> {
-    let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0];
-    let mut packets: Vec<_> = packets.iter().collect();
+    let mut packets = packets.to_vec();
     packets.sort_by_key(|(at, _)| *at);
+    capture_in_this_order(&packets, snap)
+}
+
+/// The same without an order of its own, as when the clock is set during a capture.
+pub fn capture_in_this_order(packets: &[Seen], snap: usize) -> Vec<u8> {
+    let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0];
     for (at, segment) in packets {
         let frame = segment.frame();
         let kept = frame.len().min(snap);

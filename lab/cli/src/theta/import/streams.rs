@@ -100,6 +100,7 @@ fn reasons(passed_over: &StreamsPassedOver) -> Vec<String> {
         (over.out_of_step, "connections with a reply before any request"),
         (over.too_many_open, "connections with more open requests than are remembered"),
         (over.too_many, "segments of connections beyond those that are followed at once"),
+        (over.steps_back, "steps back of the clock of the capture"),
         (over.unasked, "replies without a request"),
         (over.unanswered, "requests without a reply"),
         (over.pushed, "messages that were pushed"),

@@ -76,7 +76,13 @@ impl LineForm {
     fn of(header: &str) -> Result<Self, MessageError> {
         let separator = [',', '\t', ';'].into_iter().find(|&separator| header.contains(separator)).unwrap_or(',');
         let known = |name: &str| COLUMNS.iter().position(|column| *column == bare(name).to_ascii_lowercase());
+        // Some programs begin a text with a mark of its encoding.
+        let header = header.strip_prefix('\u{feff}').unwrap_or(header);
         let columns: Vec<_> = header.split(separator).map(known).collect();
+        let is_doubled = |column: &usize| columns.iter().filter(|known| **known == Some(*column)).count() > 1;
+        if let Some(doubled) = (0..COLUMNS.len()).find(is_doubled) {
+            return Err(MessageError::Doubled(COLUMNS[doubled]));
+        }
         match (0..COLUMNS.len()).find(|column| !columns.contains(&Some(*column))) {
             Some(missing) => Err(MessageError::Header(COLUMNS[missing])),
             None => Ok(LineForm { separator, columns }),
@@ -229,9 +235,18 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_of_the_encoding_belongs_to_no_name() {
+        let (seen, malformed) =
+            read(&["\u{feff}sender,receiver,id,sent,perceived\ns,r,1,1,2".as_bytes()]).expect("a header");
+        assert_eq!((seen.len(), malformed), (1, 0));
+    }
+
+    #[test]
     fn what_is_no_list_is_refused_or_counted() {
         assert!(matches!(read(&[b"a,b,c\n"]), Err(MessageError::Header("sender"))));
         assert!(matches!(read(&[b""]), Err(MessageError::Header("sender"))));
+        let doubled = read(&[b"sender,receiver,id,sent,perceived,Sent\n"]);
+        assert!(matches!(doubled, Err(MessageError::Doubled("sent"))), "{doubled:?}");
         let long = [b"sender,receiver,id,sent,perceived\n".as_slice(), &vec![b'x'; 1 << 20], b"\ns,r,1,1,2\n"].concat();
         let (seen, malformed) = read(&long.chunks(1000).collect::<Vec<_>>()).expect("a header");
         assert_eq!((seen.len(), malformed), (1, 1));

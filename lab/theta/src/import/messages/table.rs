@@ -3,8 +3,10 @@
 use super::{MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, PassedOver, TimeUnit};
 use crate::log::LogWriter;
 use ffclock_parquet_input::{guarded, open};
+use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::file::reader::FileReader;
 use parquet::record::Field;
+use parquet::schema::types::ColumnDescriptor;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
@@ -65,7 +67,8 @@ impl MessageTable {
         Ok(table)
     }
 
-    /// Reads a Parquet file with the same columns.
+    /// Reads a Parquet file with the same columns. A column of timestamps has a unit of its own; `unit` is that of plain
+    /// numbers.
     ///
     /// # Errors
     /// As [`MessageTable::from_text`].
@@ -75,11 +78,12 @@ impl MessageTable {
         let mut table = MessageTable::default();
         let names = ["sender", "receiver", "id", "sent", "perceived"];
         let schema = file.metadata().file_metadata().schema_descr();
-        let place = |name: &'static str| {
-            let place = schema.columns().iter().position(|column| column.path().string() == name);
-            place.ok_or(MessageError::Header(name))
+        let column_unit = |name: &'static str| {
+            let column = schema.columns().iter().find(|column| column.path().string() == name);
+            unit_of(column.ok_or(MessageError::Header(name))?, unit).ok_or(MessageError::OtherTimes(name))
         };
-        names.into_iter().try_for_each(|name| place(name).map(drop))?;
+        let [_, _, _, sent_unit, perceived_unit] = names.map(column_unit);
+        let units = [sent_unit?, perceived_unit?];
         let mut rows = guarded(|| file.get_row_iter(None))?;
         while let Some(row) = guarded(|| rows.next().transpose())? {
             let mut fields: [String; 5] = Default::default();
@@ -88,17 +92,21 @@ impl MessageTable {
                     fields[place] = text_of(field);
                 }
             }
-            table.add_fields(&fields, unit)?;
+            table.add_fields(&fields, units)?;
         }
         table.finish();
         Ok(table)
     }
 
-    fn add_fields(&mut self, fields: &[String; 5], unit: TimeUnit) -> Result<(), MessageError> {
+    fn add_fields(
+        &mut self,
+        fields: &[String; 5],
+        [sent_unit, perceived_unit]: [TimeUnit; 2],
+    ) -> Result<(), MessageError> {
         let [sender, receiver, id, sent, perceived] = fields;
-        let perceived_ns = unit.parse_ns(perceived);
+        let perceived_ns = perceived_unit.parse_ns(perceived);
         let is_whole = ![sender, receiver, id].iter().any(|word| word.is_empty());
-        match unit.parse_ns(sent).filter(|_| is_whole && (perceived_ns.is_some() || perceived.is_empty())) {
+        match sent_unit.parse_ns(sent).filter(|_| is_whole && (perceived_ns.is_some() || perceived.is_empty())) {
             Some(sent_ns) => self.add(&MessageLine { sender, receiver, id, sent_ns, perceived_ns }),
             None => {
                 self.malformed += 1;
@@ -177,6 +185,23 @@ impl MessageTable {
     }
 }
 
+/// The unit of a column of times: its own, or this one where it has none. `None` for the form that is only in old files.
+fn unit_of(column: &ColumnDescriptor, unit: TimeUnit) -> Option<TimeUnit> {
+    if column.physical_type() == Type::INT96 {
+        return None;
+    }
+    Some(match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Timestamp(own)), _) => match own.unit {
+            parquet::basic::TimeUnit::MILLIS => TimeUnit::Milliseconds,
+            parquet::basic::TimeUnit::MICROS => TimeUnit::Microseconds,
+            parquet::basic::TimeUnit::NANOS => TimeUnit::Nanoseconds,
+        },
+        (_, ConvertedType::TIMESTAMP_MILLIS) => TimeUnit::Milliseconds,
+        (_, ConvertedType::TIMESTAMP_MICROS) => TimeUnit::Microseconds,
+        _ => unit,
+    })
+}
+
 /// A value of a column as the text of a line has it.
 fn text_of(field: &Field) -> String {
     match field {
@@ -221,4 +246,48 @@ pub fn import_messages(
     writer.run_mut().unrecorded = passed_over.damage() + table.left_out;
     writer.finish()?;
     Ok((rounds, passed_over))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+    use parquet::file::writer::SerializedFileWriter;
+    use std::sync::Arc;
+
+    /// One message, sent at 5 ms and perceived 102 us later, in whole numbers of `per_us` to a microsecond.
+    fn list(times: &str, per_us: i64) -> Result<MessageTable, MessageError> {
+        let columns = "required binary sender; required binary receiver; required binary id; ";
+        let text = format!("message list {{ {columns} required {times}; }}");
+        let schema = Arc::new(parquet::schema::parser::parse_message_type(&text)?);
+        let mut bytes = vec![];
+        let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default())?;
+        let mut group = writer.next_row_group()?;
+        for place in 0..5 {
+            let mut column = group.next_column()?.expect("five columns");
+            match place {
+                0..3 => column.typed::<ByteArrayType>().write_batch(&[ByteArray::from("a")], None, None)?,
+                _ => column.typed::<Int64Type>().write_batch(&[[5_000, 5_102][place - 3] * per_us], None, None)?,
+            };
+            column.close()?;
+        }
+        group.close()?;
+        writer.close()?;
+        let path = std::env::temp_dir().join(format!("ffclock-table-{}-{per_us}", std::process::id()));
+        std::fs::write(&path, bytes)?;
+        let file = File::open(&path)?;
+        std::fs::remove_file(&path)?;
+        MessageTable::from_parquet(file, TimeUnit::Seconds)
+    }
+
+    #[test]
+    fn a_column_of_timestamps_has_its_own_unit() {
+        for (unit, per_us) in [("MICROS", 1), ("NANOS", 1000)] {
+            let time = |name: &str| format!("int64 {name} (TIMESTAMP({unit},true))");
+            let table = list(&format!("{}; required {}", time("sent"), time("perceived")), per_us).expect("a list");
+            assert_eq!((table.rows[0].sent_ns, table.rows[0].perceived_ns), (5_000_000, 5_102_000), "{unit}");
+        }
+        let table = list("int64 sent; required int64 perceived", 2).expect("a list");
+        assert_eq!(table.rows[0].sent_ns, 10_000 * 1_000_000_000, "plain numbers are of the unit that was named");
+    }
 }

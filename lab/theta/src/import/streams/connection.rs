@@ -60,15 +60,16 @@ struct Direction {
     parser: Parser,
     /// Why it is not read any more.
     ended: Option<StreamFault>,
-    /// When all bytes so far had been seen.
+    /// When all bytes so far had been seen, by the clock since it was set back for this time.
     complete_ns: i64,
+    steps_back: u64,
     found: Vec<FoundAt>,
 }
 
 impl Direction {
     fn new(protocol: StreamProtocol, side: Side) -> Self {
         let (parser, found) = (Parser::new(protocol, side), vec![]);
-        Direction { side, stream: None, parser, ended: None, complete_ns: i64::MIN, found }
+        Direction { side, stream: None, parser, ended: None, complete_ns: i64::MIN, steps_back: 0, found }
     }
 
     fn waiting_bytes(&self) -> usize {
@@ -81,7 +82,10 @@ impl Direction {
         self.stream = None;
     }
 
-    fn read(&mut self, piece: &Piece) -> Result<(), StreamFault> {
+    fn read(&mut self, piece: &Piece, steps_back: u64) -> Result<(), StreamFault> {
+        if steps_back != self.steps_back {
+            (self.steps_back, self.complete_ns) = (steps_back, i64::MIN);
+        }
         self.complete_ns = self.complete_ns.max(piece.at_ns);
         // A request was sent when it was seen first. A reply cannot be perceived before all that precedes it.
         let at_ns = if self.side == Side::Requests { piece.at_ns } else { self.complete_ns };
@@ -173,7 +177,7 @@ impl Connection {
         let mut outcome = Ok(());
         while let Some(piece) = direction.stream.as_mut().filter(|_| outcome.is_ok()).and_then(ByteStream::pop) {
             into.passed_over.missing_bytes += piece.missing;
-            outcome = direction.read(&piece);
+            outcome = direction.read(&piece, into.passed_over.steps_back);
         }
         let mut found = std::mem::take(&mut direction.found);
         for (what, at_ns) in found.drain(..) {

@@ -35,6 +35,8 @@ pub struct StreamsPassedOver {
     pub too_many_open: u64,
     /// Segments of connections beyond those that are followed at once.
     pub too_many: u64,
+    /// Packets that are earlier than one before them by more than captures mix up: the clock was set back.
+    pub steps_back: u64,
     /// Replies without a request.
     pub unasked: u64,
     /// Requests without a reply.
@@ -50,11 +52,11 @@ pub struct StreamsPassedOver {
 }
 
 impl StreamsPassedOver {
-    /// Connections and replies without which the figures may be wrong. Requests without a reply, what servers push,
+    /// Connections and replies without which the figures may be wrong, and steps of the clock. Requests without a reply, what servers push,
     /// and connections that change their mode are not among them.
     pub const fn damage(&self) -> u64 {
         let StreamsPassedOver { begun_before, gaps, not_understood, out_of_step, too_many_open, too_many, .. } = *self;
-        begun_before + gaps + not_understood + out_of_step + too_many_open + too_many + self.unasked
+        begun_before + gaps + not_understood + out_of_step + too_many_open + too_many + self.unasked + self.steps_back
     }
 
     pub(super) const fn connections(&mut self, fault: StreamFault) -> &mut u64 {
