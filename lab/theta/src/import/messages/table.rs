@@ -67,8 +67,8 @@ impl MessageTable {
         Ok(table)
     }
 
-    /// Reads a Parquet file with the same columns. A column of timestamps has a unit of its own; `unit` is that of plain
-    /// numbers.
+    /// Reads a Parquet file with the same columns. A column of timestamps has a unit of its own; that of plain numbers is
+    /// `unit`.
     ///
     /// # Errors
     /// As [`MessageTable::from_text`].
@@ -185,7 +185,7 @@ impl MessageTable {
     }
 }
 
-/// The unit of a column of times: its own, or this one where it has none. `None` for the form that is only in old files.
+/// The unit of a column of times: its own, or this one where it has none. `None` for a form that only old files have.
 fn unit_of(column: &ColumnDescriptor, unit: TimeUnit) -> Option<TimeUnit> {
     if column.physical_type() == Type::INT96 {
         return None;

@@ -52,8 +52,8 @@ pub struct StreamsPassedOver {
 }
 
 impl StreamsPassedOver {
-    /// Connections and replies without which the figures may be wrong, and steps of the clock. Requests without a reply, what servers push,
-    /// and connections that change their mode are not among them.
+    /// Connections and replies without which the figures may be wrong, and steps of the clock. Not among them are
+    /// requests without a reply, what servers push, and connections that change their mode.
     pub const fn damage(&self) -> u64 {
         let StreamsPassedOver { begun_before, gaps, not_understood, out_of_step, too_many_open, too_many, .. } = *self;
         begun_before + gaps + not_understood + out_of_step + too_many_open + too_many + self.unasked + self.steps_back
