@@ -67,8 +67,7 @@ impl MessageTable {
         Ok(table)
     }
 
-    /// Reads a Parquet file with the same columns. A column of timestamps has a unit of its own; that of plain numbers is
-    /// `unit`.
+    /// Reads a Parquet file with these columns. Timestamps have a unit of their own; that of plain numbers is `unit`.
     ///
     /// # Errors
     /// As [`MessageTable::from_text`].
