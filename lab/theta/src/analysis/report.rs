@@ -5,6 +5,7 @@ use super::statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
 use super::tally::{DelayHistograms, EXAMPLES_MAX, EventCounts, PassTally, Peak, SwitchTally, Unsent};
 use crate::record::{FaultKind, LogOrigin, RunDescription};
 use ffclock_statistics::EvenHistogram;
+use ffclock_units::Span;
 use serde::Serialize;
 
 /// The results of an analysis. Times are in picoseconds.
@@ -252,9 +253,9 @@ fn remarks(run: &RunDescription, tally: &PassTally, damage: &[String], gaps: &Lo
     }
     if let Some((delay, sender, receiver)) = tally.worst_not_positive {
         let (from, to) = (host_name(run, sender.index()), host_name(run, receiver.index()));
-        let number = counts.not_positive;
+        let (number, delay) = (counts.not_positive, Span::from_seconds(delay as f64 * 1e-12));
         remarks.push(format!(
-            "{number} messages arrive before they are sent, down to {delay} ps from {from} to {to}: a clock is wrong"
+            "{number} messages arrive before they are sent, down to {delay} from {from} to {to}: a clock is wrong"
         ));
     }
     for fault in run.faults.iter().filter(|fault| fault.kind.makes_clock_false()) {
