@@ -87,12 +87,16 @@ def over(above: float, below: float) -> float:
 
 
 def settled_s(run: Live, name: str, limit_s: float) -> float:
-    """From when on the error stayed within the limit [s]; the run's length where it never did."""
+    """From when on the error stayed within the limit [s]; the run's length where it was beyond it at the end.
+
+    A clock is not within anything before its first sample: a page that is not published yet has none.
+    """
     if name not in run.series:
         return math.nan
     t_s, error_s = run.series[name]
     beyond = np.flatnonzero(np.abs(error_s) > limit_s)
-    return float(t_s[beyond[-1]]) if beyond.size else 0.0
+    first = int(beyond[-1]) + 1 if beyond.size else 0
+    return float(t_s[first]) if first < t_s.size else run.seconds
 
 
 def judge(runs: Sequence[Live], simulated: Simulated) -> list[Claim]:
