@@ -252,6 +252,15 @@ def test_latencies_with_the_papers_values_pass_and_others_fail() -> None:
         assert [one.outcome for one in found if one.what == call] == [word]
 
 
+def test_a_median_that_stays_the_same_under_load_has_not_dropped() -> None:
+    found = {
+        hot: [one for one in judge_counters([_latencies(150.0, 1770.0, hot)], "guest", "c") if "under load" in one.what]
+        for hot in (149.0, 150.0)
+    }
+    assert [(one.ours[:6], one.outcome) for one in found[149.0]] == [("4 of 4", "shape only")]
+    assert [(one.ours[:6], one.outcome) for one in found[150.0]] == [("0 of 4", "differs")]
+
+
 def test_a_counter_against_itself_has_no_stability() -> None:
     base = {"base_hertz": 1e9, "counters": [{"name": "slow", "hertz": 1e9}], "reference": None}
     rows: list[dict[str, Any]] = []
