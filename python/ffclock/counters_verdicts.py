@@ -47,6 +47,11 @@ class _Found:
         self._status: Status = status
         self._command = command
 
+    @property
+    def purpose(self) -> str:
+        """What a comparison with a reference is worth; in a guest counters and pulse are of one virtual time."""
+        return " (tests the instrument, not an oscillator)" if self._status == "guest" else ""
+
     def _add(self, figure: str, what: str, texts: tuple[str, str], judged: tuple[float | None, str, Outcome]) -> None:
         ratio, test, word = judged
         what = f"{self.machine}, {what}" if self.machine else what
@@ -116,7 +121,7 @@ def _stability(found: _Found, recording: Recording) -> None:
             worst = max((float(one) for tau, one in zip(taus, deviations, strict=True) if tau >= least), default=None)
             if worst is not None:
                 texts = (f"below {limit_ppm:g} ppm", f"{worst * 1e6:.2g} ppm")
-                what = f"{name}: Allan deviation from {least:g} s on, largest"
+                what = f"{name}: Allan deviation from {least:g} s on, largest{found.purpose}"
                 found.shape("12", what, texts, (worst * 1e6 < limit_ppm, f"below {limit_ppm:g} ppm"))
     _rates(found, recording)
 
@@ -147,7 +152,8 @@ def _rates(found: _Found, recording: Recording) -> None:
         if len(rates) == 2:
             quiet = sum(rates[True]) / len(rates[True])
             most = max(abs(rate - quiet) for rate in rates[False]) * 1e6
-            found.shape("13", f"{name}: rate under stress minus quiet", ("below 1 ppm", f"{most:.2g} ppm"), (most < 1.0, "below 1 ppm"))
+            what = f"{name}: rate under stress minus quiet{found.purpose}"
+            found.shape("13", what, ("below 1 ppm", f"{most:.2g} ppm"), (most < 1.0, "below 1 ppm"))
 
 
 def _quiet(recording: Recording, arrangements: Sequence[str]) -> list[dict[str, Any]]:

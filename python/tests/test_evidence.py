@@ -275,6 +275,11 @@ def test_a_counter_against_itself_has_no_stability() -> None:
         found = judge_counters([_recording("stability", seen, **{**base, "reference": "truth"})], "live", "c")
         assert {one.figure for one in found} == {"12", "13"}
         assert {one.outcome for one in found} == {word}
+        # In a guest the counter and its reference are of one virtual time, which every row says.
+        purpose = "(tests the instrument, not an oscillator)"
+        assert not any(purpose in one.what for one in found)
+        in_guest = judge_counters([_recording("stability", seen, **{**base, "reference": "truth"})], "guest", "c")
+        assert [purpose in one.what for one in in_guest] == [True] * len(found)
 
 
 def test_of_two_recordings_that_show_the_same_the_worse_counts() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -233,7 +233,7 @@ def _by_ptp(live: Mapping[str, Live]) -> list[Claim]:
         ),
         row(4, "start: Syncs until ffclockd stays within 60 us", starts[0], (starts[0] <= starts[1], "no later than ptp4l")),
         row(7, "cut off: rate of ffclockd's drift", drifts[0], (drifts[0] <= drifts[1], "at most that of ptp4l"), "us/s"),
-        row(7, "connected again: largest error of ffclockd", back, (back < CONVERGED_S, "below 60 µs"), "s"),
+        row(7, "connected again: largest error of ffclockd", back, (back < CONVERGED_S, _recovery(cut)), "s"),
     ]
 
 
@@ -275,9 +275,19 @@ def _cut(cut: Live, sim: Callable[[str, str], float]) -> list[Claim]:
             recovered,
             recovered < CONVERGED_S,
             "s",
-            "below 60 µs",
+            _recovery(cut),
         ),
     ]
+
+
+_AWAY: Final = 0.3
+"""The share of a run in which the plan cut-16 has no server."""
+
+
+def _recovery(cut: Live) -> str:
+    """What figure 7 asks for when the server is back, and how fast a clock has to drift to miss it in so short a time."""
+    away_s = _AWAY * cut.seconds
+    return f"below 60 µs, which a cut of {away_s:.0f} s reaches only at {CONVERGED_S * 1e6 / away_s:.2g} us/s"
 
 
 def _drift(cut: Live, name: str) -> float:
@@ -285,7 +295,7 @@ def _drift(cut: Live, name: str) -> float:
     at_end, before = cut.errors(name, 0.78, 0.8), cut.errors(name, 0.45, 0.5)
     if not at_end.size or not before.size:
         return math.nan
-    return abs(float(np.median(at_end)) - float(np.median(before))) / (0.3 * cut.seconds) * 1e6
+    return abs(float(np.median(at_end)) - float(np.median(before))) / (_AWAY * cut.seconds) * 1e6
 
 
 def _largest_after(cut: Live, name: str) -> float:
