@@ -409,6 +409,13 @@ def test_a_figure_is_worth_its_worst_row() -> None:
     assert "1 shape only" in summary(rows)
 
 
+def test_headings_keep_the_names_of_the_papers() -> None:
+    text = markdown([verdict("table I"), verdict("latencies 3"), verdict("delays table 5")])
+    headings = [line.split(":")[0] for line in text.splitlines() if line.startswith("### ")]
+    assert headings == ["### Table I", "### Latencies, figure 3", "### Delays, table 5"]
+    assert "the values of Omega" in text.split("### Delays, table 5: ")[1].splitlines()[0]
+
+
 def test_what_was_not_run_is_never_a_pass() -> None:
     text = markdown([verdict("latencies 3", what="a | b")])
     overview = [line for line in text.split("## Row by row")[0].splitlines() if line.startswith(("| figure ", "| table "))]
