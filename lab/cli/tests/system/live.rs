@@ -47,6 +47,25 @@ fn samples(directory: &Path) -> usize {
     fs::read_to_string(directory.join("samples.csv")).unwrap_or_default().lines().count()
 }
 
+/// What the kernel says of the host's clock, which no run may change.
+struct HostClock(KernelClockState);
+
+impl HostClock {
+    fn now() -> Self {
+        HostClock(ffclock_sys::kernel_clock_state().unwrap())
+    }
+
+    /// Compares with what it was; only where another program steers it, which changes it at any time, this cannot be said.
+    fn assert_untouched(&self) {
+        if !self.0.flags.has(KernelFlags::UNSYNCHRONISED) {
+            println!("SKIP: the state of the host's clock before and after: another program steers it");
+            return;
+        }
+        let state = |s: &KernelClockState| (s.flags, s.frequency, s.tick_us, s.offset, s.slewing_us, s.tai_offset_s);
+        assert_eq!(state(&self.0), state(&HostClock::now().0));
+    }
+}
+
 fn wait_for_samples(directory: &Path, count: usize, child: &mut Child) {
     let begun = Instant::now();
     while samples(directory) < count {
@@ -93,12 +112,14 @@ fn daemons_with_clocks_of_their_own_are_compared_and_the_bound_holds() {
 fn a_run_that_is_killed_leaves_nothing_running_and_is_resumed() {
     let Some(peers) = peers() else { return };
     let output = fresh_directory("live-killed").join("run");
+    let before = HostClock::now();
     let run = ["run", "quiet-1", "--for", "8 s", "--settle", "1 s", "--only", "chronyd-default"];
     let mut child = live(&run).arg("--output").arg(&output).arg("--peers").arg(&peers).spawn().unwrap();
     wait_for_samples(&output, 8, &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until_gone(&output);
+    before.assert_untouched();
     let kept = samples(&output);
     let partial = summary(live(&["report"]).arg(&output));
     assert_eq!(partial["is_complete"], false, "{partial:#}");
@@ -109,6 +130,7 @@ fn a_run_that_is_killed_leaves_nothing_running_and_is_resumed() {
     assert!(samples(&output) > kept, "what was measured first is kept");
     let events = resumed["events"].as_array().unwrap();
     assert!(events.iter().any(|event| event.as_str().unwrap().contains("session 1 begins")), "{resumed:#}");
+    before.assert_untouched();
 }
 
 /// Of the processes of a run, which have its directory in their command line or surroundings [KiB].
@@ -237,6 +259,7 @@ fn a_run_without_its_router_or_its_server_ends_with_what_it_has() {
         [("congested-16", "the router", "/router", "router"), ("quiet-1", "the server", "/chronyd", "server")]
     {
         let output = fresh_directory(&format!("live-without-{place}")).join("run");
+        let before = HostClock::now();
         let run = ["run", plan, "--poll", "1", "--for", "60 s", "--settle", "1 s", "--only", "ffclockd-learned"];
         let (succeeds, summary, said) = disturbed(&output, &run, |output| {
             run_to_end("kill", &["-9", &process_of(&output.join(place), program).to_string()]);
@@ -246,6 +269,7 @@ fn a_run_without_its_router_or_its_server_ends_with_what_it_has() {
         assert!(summary["events"].to_string().contains(&format!("session 0 failed: {name} ended")), "{summary:#}");
         assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
         wait_until_gone(&output);
+        before.assert_untouched();
     }
 }
 
@@ -313,7 +337,7 @@ fn followers_of_ptp_are_compared_and_none_may_set_a_clock() {
         return;
     }
     let output = fresh_directory("live-ptp").join("run");
-    let before = ffclock_sys::kernel_clock_state().unwrap();
+    let before = HostClock::now();
     let run = ["run", "quiet-1", "--for", "24 s", "--settle", "18 s", "--only", "ffclockd-ptp,ptp4l-tuned"];
     let mut child = live(&run).arg("--output").arg(&output).arg("--peers").arg(&peers).spawn().unwrap();
     wait_for_samples(&output, 8, &mut child);
@@ -330,13 +354,7 @@ fn followers_of_ptp_are_compared_and_none_may_set_a_clock() {
     // The server, the master, and two followers.
     assert!(running.len() >= 4, "{running:?}");
     assert!(running.iter().all(|(_, may)| may & CAP_SYS_TIME == 0), "{running:?}");
-    let after = ffclock_sys::kernel_clock_state().unwrap();
-    if !before.flags.has(KernelFlags::UNSYNCHRONISED) {
-        println!("SKIP: the state of the host's clock before and after: another program steers it");
-        return;
-    }
-    let state = |s: &KernelClockState| (s.flags, s.frequency, s.tick_us, s.offset, s.slewing_us, s.tai_offset_s);
-    assert_eq!(state(&before), state(&after));
+    before.assert_untouched();
 }
 
 const CAP_SYS_TIME: u64 = 1 << 25;
@@ -459,6 +477,7 @@ fn disturbed_guest(name: &str, disturb: impl FnOnce(&Path), reason: &str) {
         return;
     }
     let output = fresh_directory(name).join("run");
+    let before = HostClock::now();
     let words = through_guest(&output, "0 to delay 2ms\n0 from delay 1ms\n", "60 s");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (succeeds, summary, said) = disturbed(&output, &words, disturb);
@@ -469,6 +488,7 @@ fn disturbed_guest(name: &str, disturb: impl FnOnce(&Path), reason: &str) {
     assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
     assert!(smallest_bound(&output) > 1_500_000);
     wait_until_gone(&output);
+    before.assert_untouched();
 }
 
 #[test]
