@@ -432,7 +432,10 @@ fn the_monitor_is_as_right_as_a_witness_on_the_same_clock_can_see() {
     println!("the monitor's error: {monitor}");
     // A busy machine lets looks come late, or interrupts the witness in its readings: those do not count.
     assert!(monitor["witnessed"].as_u64().unwrap() >= 10, "{summary:#}");
-    assert!(ns(&monitor["median_s"]) < 200.0 && ns(&monitor["largest_s"]) < 1_000.0, "{summary:#}");
+    assert!(ns(&monitor["median_s"]) < 200.0 && ns(&monitor["p99_s"]) < 200.0, "{summary:#}");
+    // A look counts up to a change of the clock by 1 us between the readings around it, one of which may have been
+    // interrupted for up to 300 ns. On a busy machine the worst look may have met both.
+    assert!(ns(&monitor["largest_s"]) < 1_000.0, "{summary:#}");
     wait_until_gone(&output);
 }
 
