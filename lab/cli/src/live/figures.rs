@@ -43,7 +43,7 @@ struct Row {
     figures: RunFigures,
     iqr_min_s: f64,
     iqr_max_s: f64,
-    /// Its spread over the smallest of those that steer the system clock, as a median over the runs in which it started.
+    /// Its spread over the smallest of those that steer the system clock: a median over the runs in which it started.
     iqr_over_best: Option<f64>,
 }
 
@@ -209,7 +209,7 @@ fn of<'a>(run: &'a [(&str, RunFigures)], name: &str) -> Option<&'a RunFigures> {
 }
 
 impl RunFigures {
-    /// Whether the clock was ever within 100 us. One that nothing corrects hardly moves: its spread is small for no merit.
+    /// Whether the clock was ever within 100 us. One that nothing corrects hardly moves: a small spread.
     fn has_started(&self) -> bool {
         self.nearest_s <= 100e-6
     }

@@ -55,7 +55,7 @@ impl HostClock {
         HostClock(ffclock_sys::kernel_clock_state().unwrap())
     }
 
-    /// Compares with what it was; only where another program steers it, which changes it at any time, this cannot be said.
+    /// Compares with what it was. Where another program steers it, and changes it at any time, this cannot be said.
     fn assert_untouched(&self) {
         if !self.0.flags.has(KernelFlags::UNSYNCHRONISED) {
             println!("SKIP: the state of the host's clock before and after: another program steers it");
