@@ -74,7 +74,7 @@ figures-theta: setup build ## message delays live and simulated: figures 3-8 of 
 	@tools/figures-theta
 figures-probe: setup build ## measure where packets wait in this host and draw counterparts of the latencies paper's figures 1-5
 	@tools/figures-probe
-evidence: setup build ## every figure and table of the papers with its verdict, in short runs (half an hour, as root for the live ones): docs/evidence.md, target/evidence/index.html
+evidence: setup build ## every figure and table of the papers with its verdict, in short runs (three quarters of an hour, as root for the live ones): docs/evidence.md, target/evidence/index.html
 	@tools/evidence
 
 install: ## install daemon, command and C library (as root; DESTDIR, PREFIX=/usr, LIBDIR, ...: tools/install); docs/operations.md says what follows

@@ -135,7 +135,8 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
 
 def _title(figure: Shown) -> str:
     short = {"latencies": "latencies, ", "delays": "delays, "}.get(figure.key.split()[0], "")
-    return f"{short}{figure.name}: {figure.about}".capitalize().replace("omega", "Omega").replace("table i", "table I")
+    title = f"{short}{figure.name}: {figure.about}"
+    return title[:1].upper() + title[1:]
 
 
 def html(verdicts: Sequence[Verdict]) -> str:

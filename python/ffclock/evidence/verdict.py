@@ -33,8 +33,10 @@ def is_near(ours_over_paper: float, factor: float = FACTOR) -> bool:
     return math.isfinite(ours_over_paper) and 1.0 / factor <= ours_over_paper <= factor
 
 
-def outcome(ratio: float | None, holds: bool | None) -> Outcome:
-    """The verdict from our value over the paper's and from whether the shape holds; either is None where nothing is asked for.
+def outcome(ratio: float | None, holds: bool | None, factor: float = FACTOR) -> Outcome:
+    """The verdict from our value over the paper's, which may be apart by the factor, and from whether the shape holds.
+
+    Either is None where nothing is asked for.
 
     A value that does not have the paper's shape differs, however near it is.
     """
@@ -42,7 +44,7 @@ def outcome(ratio: float | None, holds: bool | None) -> Outcome:
         return "not measured"
     if holds is False:
         return "differs"
-    if ratio is not None and is_near(ratio):
+    if ratio is not None and is_near(ratio, factor):
         return "as in the paper"
     return "shape only" if holds else "differs"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -87,12 +87,16 @@ def over(above: float, below: float) -> float:
 
 
 def settled_s(run: Live, name: str, limit_s: float) -> float:
-    """From when on the error stayed within the limit [s]; the run's length where it never did."""
+    """From when on the error stayed within the limit [s]; the run's length where it was beyond it at the end.
+
+    A clock is not within anything before its first sample: a page that is not published yet has none.
+    """
     if name not in run.series:
         return math.nan
     t_s, error_s = run.series[name]
     beyond = np.flatnonzero(np.abs(error_s) > limit_s)
-    return float(t_s[beyond[-1]]) if beyond.size else 0.0
+    first = int(beyond[-1]) + 1 if beyond.size else 0
+    return float(t_s[first]) if first < t_s.size else run.seconds
 
 
 def judge(runs: Sequence[Live], simulated: Simulated) -> list[Claim]:
@@ -229,7 +233,7 @@ def _by_ptp(live: Mapping[str, Live]) -> list[Claim]:
         ),
         row(4, "start: Syncs until ffclockd stays within 60 us", starts[0], (starts[0] <= starts[1], "no later than ptp4l")),
         row(7, "cut off: rate of ffclockd's drift", drifts[0], (drifts[0] <= drifts[1], "at most that of ptp4l"), "us/s"),
-        row(7, "connected again: largest error of ffclockd", back, (back < CONVERGED_S, "below 60 µs"), "s"),
+        row(7, "connected again: largest error of ffclockd", back, (back < CONVERGED_S, _recovery(cut)), "s"),
     ]
 
 
@@ -271,9 +275,19 @@ def _cut(cut: Live, sim: Callable[[str, str], float]) -> list[Claim]:
             recovered,
             recovered < CONVERGED_S,
             "s",
-            "below 60 µs",
+            _recovery(cut),
         ),
     ]
+
+
+_AWAY: Final = 0.3
+"""The share of a run in which the plan cut-16 has no server."""
+
+
+def _recovery(cut: Live) -> str:
+    """What figure 7 asks for when the server is back, and how fast a clock has to drift to miss it in so short a time."""
+    away_s = _AWAY * cut.seconds
+    return f"below 60 µs, which a cut of {away_s:.0f} s reaches only at {CONVERGED_S * 1e6 / away_s:.2g} us/s"
 
 
 def _drift(cut: Live, name: str) -> float:
@@ -281,7 +295,7 @@ def _drift(cut: Live, name: str) -> float:
     at_end, before = cut.errors(name, 0.78, 0.8), cut.errors(name, 0.45, 0.5)
     if not at_end.size or not before.size:
         return math.nan
-    return abs(float(np.median(at_end)) - float(np.median(before))) / (0.3 * cut.seconds) * 1e6
+    return abs(float(np.median(at_end)) - float(np.median(before))) / (_AWAY * cut.seconds) * 1e6
 
 
 def _largest_after(cut: Live, name: str) -> float:

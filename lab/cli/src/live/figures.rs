@@ -24,6 +24,9 @@ struct RunFigures {
     p95_s: f64,
     p99_s: f64,
     largest_s: f64,
+    /// The smallest size of its errors, before it settled too: a clock that never started is never near.
+    #[serde(skip)]
+    nearest_s: f64,
     /// From when on its error stayed within 100 us; none where it was outside at the end.
     within_100_us_s: Option<f64>,
     within_20_us_s: Option<f64>,
@@ -40,7 +43,7 @@ struct Row {
     figures: RunFigures,
     iqr_min_s: f64,
     iqr_max_s: f64,
-    /// Its spread over the smallest of those that steer the system clock, as a median over the runs.
+    /// Its spread over the smallest of those that steer the system clock: a median over the runs in which it started.
     iqr_over_best: Option<f64>,
 }
 
@@ -172,7 +175,8 @@ fn rows(runs: &Runs) -> Vec<Row> {
             all.and_then(upper_median)
         };
         let iqrs = Sorted::of(all.iter().map(|(figures, _)| figures.iqr_s));
-        let ratios = all.iter().filter_map(|(figures, best)| Some(figures.iqr_s / (*best)?));
+        let started = all.iter().filter(|(figures, _)| figures.has_started());
+        let ratios = started.filter_map(|(figures, best)| Some(figures.iqr_s / (*best)?));
         Row {
             name: name.to_owned(),
             runs: all.len(),
@@ -187,6 +191,7 @@ fn rows(runs: &Runs) -> Vec<Row> {
                 p95_s: median(|figures| figures.p95_s),
                 p99_s: median(|figures| figures.p99_s),
                 largest_s: all.iter().map(|(figures, _)| figures.largest_s).fold(0.0, f64::max),
+                nearest_s: all.iter().map(|(figures, _)| figures.nearest_s).fold(f64::INFINITY, f64::min),
                 within_100_us_s: within(|figures| figures.within_100_us_s),
                 within_20_us_s: within(|figures| figures.within_20_us_s),
                 outside: all.iter().map(|(figures, _)| figures.outside).sum(),
@@ -203,9 +208,17 @@ fn of<'a>(run: &'a [(&str, RunFigures)], name: &str) -> Option<&'a RunFigures> {
     run.iter().find(|(one, _)| *one == name).map(|(_, figures)| figures)
 }
 
-/// The smallest spread of the others.
+impl RunFigures {
+    /// Whether the clock was ever within 100 us. One that nothing corrects hardly moves: a small spread.
+    fn has_started(&self) -> bool {
+        self.nearest_s <= 100e-6
+    }
+}
+
+/// The smallest spread of the others that started.
 fn best_of_others(run: &[(&str, RunFigures)]) -> Option<f64> {
-    let others = run.iter().filter(|(name, _)| !OURS.iter().any(|ours| name.starts_with(ours)));
+    let is_other = |name: &str| !OURS.iter().any(|ours| name.starts_with(ours));
+    let others = run.iter().filter(|(name, figures)| is_other(name) && figures.has_started());
     others.map(|(_, figures)| figures.iqr_s).min_by(f64::total_cmp)
 }
 
@@ -242,6 +255,7 @@ fn figures_of(own: &[LookedAt], has_settled: impl Fn(&LookedAt) -> bool) -> Opti
         p95_s: at(0.95)?,
         p99_s: at(0.99)?,
         largest_s: at(0.0)?.abs().max(at(1.0)?.abs()),
+        nearest_s: own.iter().map(|look| look.error_ns.abs()).min()? as f64 * 1e-9,
         within_100_us_s: within_from(&first_session, 100_000),
         within_20_us_s: within_from(&first_session, 20_000),
         outside: outside(own),
@@ -381,6 +395,17 @@ mod tests {
     fn a_daemon_that_is_fed_by_ffclock_is_none_of_the_others() {
         let fed = record(&["ffclockd-learned", "chronyd-sock-tuned"]);
         assert!(rows(&[(fed, run().1)]).iter().all(|row| row.iqr_over_best.is_none()));
+    }
+
+    #[test]
+    fn a_clock_that_never_started_is_not_the_best_of_the_others() {
+        let (record, mut samples) = run();
+        let still =
+            RunRecord { contestants: [record.contestants, vec!["ptp4l-default".to_owned()]].concat(), ..record };
+        samples.extend((0..100).map(|second| look(2, f64::from(second), 999_910 + i64::from(second % 2))));
+        let rows = rows(&[(still, samples)]);
+        let ratios: Vec<_> = rows.iter().map(|row| row.iqr_over_best).collect();
+        assert!(rows[2].figures.iqr_s < 2e-9 && ratios == [Some(0.5), Some(1.0), None], "{ratios:?}");
     }
 
     #[test]

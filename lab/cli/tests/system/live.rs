@@ -47,6 +47,25 @@ fn samples(directory: &Path) -> usize {
     fs::read_to_string(directory.join("samples.csv")).unwrap_or_default().lines().count()
 }
 
+/// What the kernel says of the host's clock, which no run may change.
+struct HostClock(KernelClockState);
+
+impl HostClock {
+    fn now() -> Self {
+        HostClock(ffclock_sys::kernel_clock_state().unwrap())
+    }
+
+    /// Compares with what it was. Where another program steers it, and changes it at any time, this cannot be said.
+    fn assert_untouched(&self) {
+        if !self.0.flags.has(KernelFlags::UNSYNCHRONISED) {
+            println!("SKIP: the state of the host's clock before and after: another program steers it");
+            return;
+        }
+        let state = |s: &KernelClockState| (s.flags, s.frequency, s.tick_us, s.offset, s.slewing_us, s.tai_offset_s);
+        assert_eq!(state(&self.0), state(&HostClock::now().0));
+    }
+}
+
 fn wait_for_samples(directory: &Path, count: usize, child: &mut Child) {
     let begun = Instant::now();
     while samples(directory) < count {
@@ -93,12 +112,14 @@ fn daemons_with_clocks_of_their_own_are_compared_and_the_bound_holds() {
 fn a_run_that_is_killed_leaves_nothing_running_and_is_resumed() {
     let Some(peers) = peers() else { return };
     let output = fresh_directory("live-killed").join("run");
+    let before = HostClock::now();
     let run = ["run", "quiet-1", "--for", "8 s", "--settle", "1 s", "--only", "chronyd-default"];
     let mut child = live(&run).arg("--output").arg(&output).arg("--peers").arg(&peers).spawn().unwrap();
     wait_for_samples(&output, 8, &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until_gone(&output);
+    before.assert_untouched();
     let kept = samples(&output);
     let partial = summary(live(&["report"]).arg(&output));
     assert_eq!(partial["is_complete"], false, "{partial:#}");
@@ -109,6 +130,7 @@ fn a_run_that_is_killed_leaves_nothing_running_and_is_resumed() {
     assert!(samples(&output) > kept, "what was measured first is kept");
     let events = resumed["events"].as_array().unwrap();
     assert!(events.iter().any(|event| event.as_str().unwrap().contains("session 1 begins")), "{resumed:#}");
+    before.assert_untouched();
 }
 
 /// Of the processes of a run, which have its directory in their command line or surroundings [KiB].
@@ -127,6 +149,12 @@ fn memory_of(directory: &Path) -> u64 {
     fs::read_dir("/proc").unwrap().flatten().map(|entry| of(&entry)).sum()
 }
 
+/// How much the machine has to do, by the kernel's mean of a minute.
+fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
 #[test]
 fn six_daemons_and_a_router_are_ready_and_take_little_memory() {
     let Some(peers) = peers() else { return };
@@ -140,6 +168,7 @@ fn six_daemons_and_a_router_are_ready_and_take_little_memory() {
     let output = fresh_directory("live-six").join("run");
     let six = "ffclockd-learned,ffclockd-classic,chronyd-default,chronyd-tuned,ntpd-default,ptp4l-default";
     let run = ["run", "congested-16", "--poll", "1", "--for", "7 s", "--settle", "1 s", "--only", six];
+    let load_before = load();
     let mut child = live(&run).arg("--output").arg(&output).arg("--peers").arg(&peers).spawn().unwrap();
     wait_for_samples(&output, 12 * 6, &mut child);
     let memory_kib = memory_of(&output);
@@ -150,6 +179,15 @@ fn six_daemons_and_a_router_are_ready_and_take_little_memory() {
     let ready = events.filter(|event| event.contains("all clocks are read (6)")).collect::<Vec<_>>();
     assert_eq!(ready.len(), 1, "{summary:#}");
     println!("six daemons, server, master and router: {memory_kib} KiB; {}", ready[0]);
+    let words: Vec<&str> = ready[0].split_whitespace().collect();
+    let end = words.iter().position(|word| *word == "after").expect(ready[0]);
+    let took_s: f64 = words[end - 2].parse().expect(ready[0]);
+    // A machine that has other work may take longer to start them.
+    if load_before < 4.0 {
+        assert!(took_s < 10.0, "{}", ready[0]);
+    } else {
+        println!("SKIP: ready within 10 s: the load is {load_before}; it took {took_s} s");
+    }
     // A daemon alone has some MiB: they were all counted.
     assert!((10 << 10..1 << 20).contains(&memory_kib), "{memory_kib} KiB");
 }
@@ -237,6 +275,7 @@ fn a_run_without_its_router_or_its_server_ends_with_what_it_has() {
         [("congested-16", "the router", "/router", "router"), ("quiet-1", "the server", "/chronyd", "server")]
     {
         let output = fresh_directory(&format!("live-without-{place}")).join("run");
+        let before = HostClock::now();
         let run = ["run", plan, "--poll", "1", "--for", "60 s", "--settle", "1 s", "--only", "ffclockd-learned"];
         let (succeeds, summary, said) = disturbed(&output, &run, |output| {
             run_to_end("kill", &["-9", &process_of(&output.join(place), program).to_string()]);
@@ -246,6 +285,7 @@ fn a_run_without_its_router_or_its_server_ends_with_what_it_has() {
         assert!(summary["events"].to_string().contains(&format!("session 0 failed: {name} ended")), "{summary:#}");
         assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
         wait_until_gone(&output);
+        before.assert_untouched();
     }
 }
 
@@ -313,7 +353,7 @@ fn followers_of_ptp_are_compared_and_none_may_set_a_clock() {
         return;
     }
     let output = fresh_directory("live-ptp").join("run");
-    let before = ffclock_sys::kernel_clock_state().unwrap();
+    let before = HostClock::now();
     let run = ["run", "quiet-1", "--for", "24 s", "--settle", "18 s", "--only", "ffclockd-ptp,ptp4l-tuned"];
     let mut child = live(&run).arg("--output").arg(&output).arg("--peers").arg(&peers).spawn().unwrap();
     wait_for_samples(&output, 8, &mut child);
@@ -330,13 +370,7 @@ fn followers_of_ptp_are_compared_and_none_may_set_a_clock() {
     // The server, the master, and two followers.
     assert!(running.len() >= 4, "{running:?}");
     assert!(running.iter().all(|(_, may)| may & CAP_SYS_TIME == 0), "{running:?}");
-    let after = ffclock_sys::kernel_clock_state().unwrap();
-    if !before.flags.has(KernelFlags::UNSYNCHRONISED) {
-        println!("SKIP: the state of the host's clock before and after: another program steers it");
-        return;
-    }
-    let state = |s: &KernelClockState| (s.flags, s.frequency, s.tick_us, s.offset, s.slewing_us, s.tai_offset_s);
-    assert_eq!(state(&before), state(&after));
+    before.assert_untouched();
 }
 
 const CAP_SYS_TIME: u64 = 1 << 25;
@@ -398,7 +432,10 @@ fn the_monitor_is_as_right_as_a_witness_on_the_same_clock_can_see() {
     println!("the monitor's error: {monitor}");
     // A busy machine lets looks come late, or interrupts the witness in its readings: those do not count.
     assert!(monitor["witnessed"].as_u64().unwrap() >= 10, "{summary:#}");
-    assert!(ns(&monitor["median_s"]) < 200.0 && ns(&monitor["largest_s"]) < 1_000.0, "{summary:#}");
+    assert!(ns(&monitor["median_s"]) < 200.0 && ns(&monitor["p99_s"]) < 200.0, "{summary:#}");
+    // A look counts up to a change of the clock by 1 us between the readings around it, one of which may have been
+    // interrupted for up to 300 ns. On a busy machine the worst look may have met both.
+    assert!(ns(&monitor["largest_s"]) < 1_000.0, "{summary:#}");
     wait_until_gone(&output);
 }
 
@@ -459,6 +496,7 @@ fn disturbed_guest(name: &str, disturb: impl FnOnce(&Path), reason: &str) {
         return;
     }
     let output = fresh_directory(name).join("run");
+    let before = HostClock::now();
     let words = through_guest(&output, "0 to delay 2ms\n0 from delay 1ms\n", "60 s");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (succeeds, summary, said) = disturbed(&output, &words, disturb);
@@ -469,6 +507,7 @@ fn disturbed_guest(name: &str, disturb: impl FnOnce(&Path), reason: &str) {
     assert!(summary["contestants"][0]["readings"].as_u64().unwrap() > 3, "{summary:#}");
     assert!(smallest_bound(&output) > 1_500_000);
     wait_until_gone(&output);
+    before.assert_untouched();
 }
 
 #[test]
