@@ -79,6 +79,8 @@ def test_settling_is_the_last_time_beyond_the_limit() -> None:
     world = World("x", 1, series, {"asymmetry_s": 1.0}, "")
     assert settling_s(world, "pi", 0.5) == 29.0
     assert settling_s(world, "pi", 2.0) == 0.0
+    errors[:7] = np.nan
+    assert settling_s(world, "pi", 2.0) == 7.0, "without a time nothing has settled"
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)

@@ -214,13 +214,18 @@ def _worst_moment(world: World) -> float:
 
 
 def settling_s(world: World, clock: str, limit_s: float) -> float:
-    """When the error last was beyond ``limit_s`` around the bias, in the first half of the run [s since the start]."""
+    """When the error last was beyond ``limit_s`` around the bias, in the first half of the run [s since the start].
+
+    Where it never was, the time of the first sample: before it, the clock shows nothing.
+    """
     samples = world.samples(clock)
     if samples.error_s is None:
         return float("nan")
     half = samples.t_s < samples.t_s[-1] / 2.0
     beyond = np.flatnonzero(half & (np.abs(samples.error_s - world.bias_s) > limit_s))
-    return float(samples.t_s[beyond[-1]]) if beyond.size else 0.0
+    shown = np.flatnonzero(half & np.isfinite(samples.error_s))
+    last = beyond[-1:] if beyond.size else shown[:1]
+    return float(samples.t_s[last[0]]) if last.size else float("nan")
 
 
 def _start_findings(start: World, noisy: World, zoom: Window) -> tuple[Finding, ...]:
