@@ -7,7 +7,7 @@ use common::generator::Random;
 use ffclock_theta::analysis::{Options, RecentFigures, TimeRange, analyse};
 use ffclock_theta::import::{MessageError, MessageOptions, MessageTable, TimeUnit, import_messages};
 use ffclock_theta::log::LogReader;
-use ffclock_theta::watch::{MessageWatch, WatchEnd};
+use ffclock_theta::watch::{MessageWatch, TooLongFigures, WatchEnd};
 
 const HEADER: &str = "sender,receiver,id,sent,perceived\n";
 
@@ -146,6 +146,24 @@ fn a_clock_that_steps_back_is_said() {
     }
     let end = watched(&stepped, options(3, 1), 1 << 16);
     assert_eq!(end.figures.passed_over.out_of_order, stepped.len() as u64 - 600);
+}
+
+/// Twenty messages of a minute: passed over and counted, and known for a minute.
+#[test]
+fn messages_that_are_too_long_are_known_for_a_minute() {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let options = MessageOptions { longest_ns: SECOND_NS, ..options(3, 1) };
+    let lines = steady(13_000, SECOND_NS / 100, |_, _| 130_000);
+    let mut text = text_of(&lines[..3 * 6000], |at| at + 100 * SECOND_NS);
+    for number in 0..20 {
+        text += &format!("s1,r,slow-{number},{},{}\n", 100 * SECOND_NS, 160 * SECOND_NS);
+    }
+    let end = watched_text(&text, options.clone());
+    let expected = TooLongFigures { messages: 20, delay_max_ps: 60_000_000_000_000 };
+    assert_eq!((end.figures.minute_too_long, end.figures.passed_over.too_long), (Some(expected), 20));
+    text += &text_of(&lines[3 * 6000..], |at| at + 100 * SECOND_NS)[HEADER.len()..];
+    let end = watched_text(&text, options);
+    assert_eq!((end.figures.minute_too_long, end.figures.passed_over.too_long), (None, 20));
 }
 
 #[test]

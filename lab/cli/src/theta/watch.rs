@@ -55,10 +55,10 @@ pub(super) struct Args {
     /// Between two lines of figures
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = waiting_time)]
     every: Span,
-    /// Raise the alarm while Omega of the last minute is larger
+    /// Raise the alarm while Omega of the last minute is larger; 1 or more
     #[arg(long, value_name = "RATIO")]
     alarm_omega: Option<f64>,
-    /// Raise the alarm while tau+ of the last minute is larger
+    /// Raise the alarm while tau+ of the last minute is larger, or a message took longer than --longest; less than --longest
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     alarm_delay: Option<Span>,
     /// Write metrics in OpenMetrics text to this file every 5 s
@@ -81,6 +81,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let list = (args.list != Path::new("-")).then_some(args.list.as_path());
     files::check(&[("list of messages", list)], &[("--metrics", args.metrics.as_deref())])?;
     let senders = named_senders(&args.sender)?;
+    let limits = AlarmLimits::new(args.alarm_omega, args.alarm_delay, args.longest)?;
     let options = MessageOptions {
         receiver: args.receiver.clone(),
         rounds_open: MessageWatch::ROUNDS_OPEN,
@@ -93,7 +94,6 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         Some(path) => Box::new(File::open(path).map_err(|error| format!("{}: {error}", path.display()))?),
         None => Box::new(File::from(std::io::stdin().as_fd().try_clone_to_owned()?)),
     };
-    let limits = AlarmLimits { omega: args.alarm_omega, delay: args.alarm_delay };
     let exporter = Exporter::open(args.metrics.as_deref(), args.metrics_listen)?;
     let (every, next) = (args.every, mono_now() + args.every);
     let shown = WatchFigures::default();
@@ -183,7 +183,8 @@ fn verdict(figures: &WatchFigures, alarm: Option<String>) -> Result<(), Failure>
         faults.push(format!("{} belong to rounds that had been given up for want of memory", figures.late));
     }
     if !faults.is_empty() && (figures.passed_over.damage() > 0 || figures.not_positive + figures.late > 0) {
-        return Err(Failure::from(format!("the figures are partial: of the messages, {}", faults.join(", "))));
+        let alarm = alarm.map_or(String::new(), |words| format!("; {words}"));
+        return Err(Failure::from(format!("the figures are partial: of the messages, {}{alarm}", faults.join(", "))));
     }
     alarm.map_or(Ok(()), |words| Err(Failure::from(words)))
 }

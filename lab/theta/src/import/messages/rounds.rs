@@ -163,6 +163,12 @@ impl MessageRounds {
         self.newest_ns
     }
 
+    /// When a message was sent and perceived, since the origin; `None` if it got lost.
+    pub(crate) fn since_origin_ns(&self, message: &MessageLine<'_>) -> Option<(i64, i64)> {
+        let (origin_ns, perceived_ns) = (self.origin_ns?, message.perceived_ns?);
+        Some((message.sent_ns.saturating_sub(origin_ns), perceived_ns.saturating_sub(origin_ns)))
+    }
+
     /// Messages that take longer are passed over, in nanoseconds.
     pub(crate) fn longest_ns(&self) -> u64 {
         self.options.longest_ns
