@@ -56,6 +56,8 @@ pub struct WatchFigures {
     pub not_positive: u64,
     /// Messages of rounds that had been given up for want of memory.
     pub late: u64,
+    /// How often 16 messages in a row were earlier than those before: a clock was set back, or a line was wrong.
+    pub steps_back: u64,
     /// What is left out.
     pub passed_over: PassedOver,
 }
@@ -80,6 +82,7 @@ struct RoundFollower {
 
 impl RoundFollower {
     fn take(&mut self, message: &MessageLine<'_>) -> Result<(), MessageError> {
+        self.rounds.follow_back(message);
         if let Some(by_ns) = self.rounds.origin_moves_by(message) {
             self.move_origin(by_ns)?;
         }
@@ -201,7 +204,7 @@ impl MessageWatch {
     /// What is known now.
     pub fn figures(&self) -> WatchFigures {
         let pass = &self.follower.pass;
-        let figures = figures_of(pass.so_far(), self.follower.rounds.rounds(), self.passed_over());
+        let figures = figures_of(pass.so_far(), &self.follower.rounds, self.passed_over());
         WatchFigures { minute: pass.recent(), minute_too_long: self.follower.too_long.figures(), ..figures }
     }
 
@@ -222,7 +225,7 @@ impl MessageWatch {
         let mut run = rounds.run();
         run.unrecorded = passed_over.damage();
         let (tally, minute) = pass.finish_watched();
-        let figures = figures_of(&tally, rounds.rounds(), passed_over);
+        let figures = figures_of(&tally, &rounds, passed_over);
         let figures = WatchFigures { minute, minute_too_long: too_long.figures(), ..figures };
         Ok(WatchEnd { run, figures, tally })
     }
@@ -240,18 +243,19 @@ pub struct WatchEnd {
 }
 
 /// The figures of the run.
-fn figures_of(tally: &PassTally, rounds: u64, passed_over: PassedOver) -> WatchFigures {
+fn figures_of(tally: &PassTally, rounds: &MessageRounds, passed_over: PassedOver) -> WatchFigures {
     WatchFigures {
         minute: None,
         minute_too_long: None,
         messages: tally.counts.messages,
-        rounds,
+        rounds: rounds.rounds(),
         switches: tally.first.times,
         omega: tally.first.omega.map(|peak| peak.ratio),
         delay_max_ps: tally.delay_max_ps,
         relevant_min_ps: tally.first.relevant_min_ps,
         not_positive: tally.counts.not_positive,
         late: tally.counts.late,
+        steps_back: rounds.steps_back(),
         passed_over,
     }
 }

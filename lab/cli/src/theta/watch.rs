@@ -31,7 +31,7 @@ const READ_BYTES: usize = 1 << 16;
   $ ffclock-lab theta watch messages.csv --receiver leader --sender a --sender b --alarm-omega 10 --alarm-delay '200 ms' --json
 
 Lines name sender, receiver, id, sent and perceived, in the columns that the first line gives; docs/theta-log.md describes them. They must come in
-the order of their perception. Shown are Omega, tau+ and tau_r- of the last minute and of the run. The same list, imported and analysed, gives the
+the order of their perception; where 16 in a row are earlier, the watch starts anew and counts a step back. Shown are Omega, tau+ and tau_r- of the last minute and of the run. The same list, imported and analysed, gives the
 same figures. Exit code 1 if lines had to be passed over, or a limit was broken at the end.")]
 pub(super) struct Args {
     /// The list of messages; - is standard input
@@ -182,7 +182,14 @@ fn verdict(figures: &WatchFigures, alarm: Option<String>) -> Result<(), Failure>
     if figures.late > 0 {
         faults.push(format!("{} belong to rounds that had been given up for want of memory", figures.late));
     }
-    if !faults.is_empty() && (figures.passed_over.damage() > 0 || figures.not_positive + figures.late > 0) {
+    let known = figures.not_positive + figures.late + figures.steps_back;
+    if figures.steps_back > 0 {
+        faults.push(format!(
+            "16 in a row are earlier than those before ({} times): a clock is wrong",
+            figures.steps_back
+        ));
+    }
+    if !faults.is_empty() && (figures.passed_over.damage() > 0 || known > 0) {
         let alarm = alarm.map_or(String::new(), |words| format!("; {words}"));
         return Err(Failure::from(format!("the figures are partial: of the messages, {}{alarm}", faults.join(", "))));
     }
@@ -204,8 +211,12 @@ fn line(figures: &WatchFigures, alarm: Option<&str>) -> String {
         0 => String::new(),
         number => format!("; {number} passed over"),
     };
+    let stepped = match figures.steps_back {
+        0 => String::new(),
+        number => format!("; time went back {number} times"),
+    };
     let alarm = alarm.map_or(String::new(), |words| format!("; ALARM: {words}"));
-    format!("60 s: {recent} | run: {whole}, {messages} messages, {rounds} rounds{left_out}{alarm}")
+    format!("60 s: {recent} | run: {whole}, {messages} messages, {rounds} rounds{left_out}{stepped}{alarm}")
 }
 
 fn left_out(passed_over: &PassedOver) -> u64 {

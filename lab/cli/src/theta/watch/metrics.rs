@@ -18,6 +18,12 @@ const RELEVANT: Family = family(
 const MESSAGES: Family = family("ffclock_theta_messages", Kind::Counter, "", "Messages that count");
 const ROUNDS: Family = family("ffclock_theta_rounds", Kind::Counter, "", "Rounds that have begun");
 const PASSED_OVER: Family = family("ffclock_theta_passed_over", Kind::Counter, "", "Messages left out, by reason");
+const STEPS_BACK: Family = family(
+    "ffclock_theta_steps_back",
+    Kind::Counter,
+    "",
+    "Times that 16 messages in a row were earlier than those before",
+);
 const TOO_LONG_DELAY: Family = family(
     "ffclock_theta_too_long_max_seconds",
     Kind::Gauge,
@@ -47,6 +53,7 @@ pub(super) fn exposition(figures: &WatchFigures, alarm: &AlarmState) -> String {
     for (reason, count) in by_reason(figures) {
         text.labelled(&PASSED_OVER, ("reason", reason), &count);
     }
+    text.value(&STEPS_BACK, Some(figures.steps_back as f64));
     if let Some(found) = figures.minute_too_long {
         text.value(&TOO_LONG_DELAY, seconds(Some(found.delay_max_ps)));
     }
