@@ -166,12 +166,18 @@ impl RoundFollower {
 }
 
 impl MessageWatch {
-    /// How many rounds are remembered, to which further messages may belong.
+    /// How many rounds are remembered at most, to which further messages may belong; fewer of more than 64 senders.
     pub const ROUNDS_OPEN: usize = OPEN_BYTES_MAX / OPEN_BYTES;
+
+    /// How many of them fit into the memory for them, by the number of senders.
+    pub const fn rounds_open(senders: usize) -> usize {
+        OPEN_BYTES_MAX / (OPEN_BYTES + MessageRounds::bytes_beyond(senders))
+    }
 
     /// How many rounds are held while some senders have not reached them, by the number of senders.
     const fn window_rounds(senders: usize) -> u64 {
-        let cells = (senders + 1) * (senders + 3) * 8;
+        // Only one process perceives. A cell beside the head of its row, for each process.
+        let cells = (senders + 1) * 3 * 8;
         (ROUND_BYTES_MAX / (cells + ROUND_BYTES)) as u64
     }
 
@@ -179,8 +185,10 @@ impl MessageWatch {
     ///
     /// # Errors
     /// As [`MessageRounds::new`].
-    pub fn new(options: MessageOptions, unit: TimeUnit) -> Result<Self, MessageError> {
-        let window_rounds = Self::window_rounds(options.senders.len());
+    pub fn new(mut options: MessageOptions, unit: TimeUnit) -> Result<Self, MessageError> {
+        let senders = options.senders.len();
+        let window_rounds = Self::window_rounds(senders);
+        options.rounds_open = options.rounds_open.min(Self::rounds_open(senders));
         let rounds = MessageRounds::new(options)?;
         // What the pass takes is in the order of time.
         let run = RunDescription { disorder_ps: 0, ..rounds.run() };

@@ -102,7 +102,7 @@ impl MessageRounds {
             return Err(MessageError::Tolerated { tolerated: options.tolerated, senders: count });
         };
         Ok(MessageRounds {
-            rounds: OpenRounds::new(options.rounds_open),
+            rounds: OpenRounds::new(options.rounds_open, count),
             options,
             senders,
             quorum,
@@ -139,6 +139,11 @@ impl MessageRounds {
             settings: settings.collect::<BTreeMap<_, _>>(),
             unrecorded: 0,
         }
+    }
+
+    /// What a round that is remembered takes beyond the bits of the first 64 senders, in bytes.
+    pub(crate) const fn bytes_beyond(senders: usize) -> usize {
+        OpenRounds::bytes_beyond(senders)
     }
 
     /// The clock of all: the times of the list count from its first perception.
