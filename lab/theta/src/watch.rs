@@ -38,7 +38,7 @@ const PAUSE_NS_MAX: i64 = 100 * 86_400 * 1_000_000_000;
 pub struct WatchFigures {
     /// Of the last minute; `None` before the first event that can be judged.
     pub minute: Option<RecentFigures>,
-    /// Messages of the last minute that took longer than messages may: they are passed over, so nothing else shows them.
+    /// Messages of the last minute that took longer than messages may: tau+ does not show them.
     pub minute_too_long: Option<TooLongFigures>,
     /// Messages that count.
     pub messages: u64,

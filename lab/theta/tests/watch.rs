@@ -134,7 +134,7 @@ fn what_cannot_be_used_is_counted_by_reason() {
     assert_eq!(end.tally, clean.tally);
 }
 
-/// Lines as of a clock that is set back by so many milliseconds before line `from`.
+/// Lines as of a clock that is set back by `by_ms` before line `from`.
 fn set_back(mut lines: Vec<String>, from: usize, by_ms: i64) -> Vec<String> {
     for line in &mut lines[from..] {
         let mut fields: Vec<String> = line.trim_end().split(',').map(str::to_owned).collect();

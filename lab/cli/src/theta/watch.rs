@@ -31,7 +31,7 @@ const READ_BYTES: usize = 1 << 16;
   $ ffclock-lab theta watch messages.csv --receiver leader --sender a --sender b --alarm-omega 10 --alarm-delay '200 ms' --json
 
 Lines name sender, receiver, id, sent and perceived, in the columns that the first line gives; docs/theta-log.md describes them. They must come in
-the order of their perception; where 16 in a row are more than a second earlier, the watch starts anew and counts a step back. Shown are Omega, tau+
+the order of their perception; where 16 in a row are more than a second earlier, the watch starts again and counts a step back. Shown are Omega, tau+
 and tau_r- of the last minute and of the run. The same list, imported and analysed, gives the same figures. There may be 1000 senders. Exit code 1 if
 lines had to be passed over, or a limit was broken at the end.")]
 pub(super) struct Args {
@@ -59,7 +59,7 @@ pub(super) struct Args {
     /// Raise the alarm while Omega of the last minute is larger; 1 or more
     #[arg(long, value_name = "RATIO")]
     alarm_omega: Option<f64>,
-    /// Raise the alarm while tau+ of the last minute is larger, or a message took longer than --longest; less than --longest
+    /// Raise the alarm while tau+ of the last minute is larger, or a message took longer than --longest
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     alarm_delay: Option<Span>,
     /// Write metrics in OpenMetrics text to this file every 5 s

@@ -11,6 +11,8 @@ const FREE: u32 = u32::MAX;
 const NUMBERS: u64 = FREE as u64;
 /// The smallest index.
 const PLACES_MIN: usize = 64;
+/// No more words are reserved before they are used: 16 MiB.
+const WORDS_AT_ONCE: usize = 1 << 21;
 /// Senders that have their bits in the same word.
 const BITS: u32 = u64::BITS;
 
@@ -55,8 +57,11 @@ impl OpenRounds {
     pub(super) fn new(rounds_max: usize, senders: usize) -> Self {
         let words = RandomState::new();
         let key = words.hash_one(0);
-        let (rounds, others, places) = (VecDeque::new(), VecDeque::new(), vec![FREE; PLACES_MIN]);
+        let (rounds, places) = (VecDeque::new(), vec![FREE; PLACES_MIN]);
         let (rounds_max, words_each) = (rounds_max.max(1), Self::words_each(senders));
+        // Growing would take twice the memory for a moment; what is not used yet takes none.
+        let beyond = rounds_max.saturating_add(1).saturating_mul(words_each);
+        let others = VecDeque::with_capacity(if beyond <= WORDS_AT_ONCE { beyond } else { 0 });
         OpenRounds { rounds_max, rounds, first: 1, others, words_each, places, taken: 0, words, key }
     }
 

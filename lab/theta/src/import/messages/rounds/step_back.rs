@@ -1,6 +1,6 @@
 //! A list without an end whose time goes back: a clock was set back, or a line far ahead was wrong.
 //!
-//! What was perceived later than all that follows must not hide what follows. So the list starts anew from there: its
+//! What was perceived later than all that follows must not hide what follows. So the list starts again from there: its
 //! times count from an earlier origin, and for the analysis time goes on.
 
 use super::{DAY_NS, IN_A_ROW, MessageRounds, SECOND_NS};
@@ -10,7 +10,7 @@ use crate::import::MessageLine;
 const STEP_NS_MIN: i64 = SECOND_NS;
 
 impl MessageRounds {
-    /// Starts anew before this message if as many in a row agree that time has gone back.
+    /// Starts again before this message if as many in a row agree that time has gone back.
     pub(crate) fn follow_back(&mut self, message: &MessageLine<'_>) {
         let (Some(origin_ns), Some(perceived_ns)) = (self.origin_ns, message.perceived_ns) else { return };
         // A first line that could not be used has set the origin.
