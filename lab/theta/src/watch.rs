@@ -25,6 +25,8 @@ const WINDOW_S: u32 = 60;
 /// The memory for rounds that are remembered, in bytes, and what each takes: with its place in the index.
 const OPEN_BYTES_MAX: usize = 12 << 20;
 const OPEN_BYTES: usize = 28;
+/// The memory for them of more than 64 senders: all that waits for many senders takes more.
+const OPEN_BYTES_MANY: usize = 8 << 20;
 /// The memory for rounds that some senders have not reached, in bytes.
 const ROUND_BYTES_MAX: usize = 8 << 20;
 /// What such a round takes beside its cells.
@@ -171,7 +173,10 @@ impl MessageWatch {
 
     /// How many of them fit into the memory for them, by the number of senders.
     pub const fn rounds_open(senders: usize) -> usize {
-        OPEN_BYTES_MAX / (OPEN_BYTES + MessageRounds::bytes_beyond(senders))
+        match MessageRounds::bytes_beyond(senders) {
+            0 => Self::ROUNDS_OPEN,
+            beyond => OPEN_BYTES_MANY / (OPEN_BYTES + beyond),
+        }
     }
 
     /// How many rounds are held while some senders have not reached them, by the number of senders.
