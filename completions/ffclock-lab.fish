@@ -484,8 +484,8 @@ ms\t'Milliseconds'
 s\t'Seconds, with a fraction as it comes'"
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l longest -d 'Messages that take longer are passed over; figures are this much behind' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l every -d 'Between two lines of figures' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l alarm-omega -d 'Raise the alarm while Omega of the last minute is larger' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l alarm-delay -d 'Raise the alarm while tau+ of the last minute is larger' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l alarm-omega -d 'Raise the alarm while Omega of the last minute is larger; 1 or more' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l alarm-delay -d 'Raise the alarm while tau+ of the last minute is larger, or a message took longer than --longest' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l metrics -d 'Write metrics in OpenMetrics text to this file every 5 s' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l metrics-listen -d 'Serve metrics over HTTP' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F

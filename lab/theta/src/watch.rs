@@ -7,6 +7,9 @@
 //! given up, as the counts say. Times count from an origin that moves on, so a list has no last day.
 
 mod send_order;
+mod too_long;
+
+pub use too_long::TooLongFigures;
 
 use crate::analysis::{Clocks, LogPass, Options, PassTally, Ratio, RecentFigures};
 use crate::import::{MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, PassedOver, TimeUnit};
@@ -15,12 +18,15 @@ use crate::record::{Event, ProcessId, Round, RunDescription, SwitchEvent, WayIn}
 use ffclock_units::Counter;
 use send_order::{SendOrder, TimeSlice, Waited, Waiting};
 use serde::Serialize;
+use too_long::RecentTooLong;
 
 /// The length of the window, in seconds.
 const WINDOW_S: u32 = 60;
 /// The memory for rounds that are remembered, in bytes, and what each takes: with its place in the index.
 const OPEN_BYTES_MAX: usize = 12 << 20;
 const OPEN_BYTES: usize = 28;
+/// The memory for them of more than 64 senders: all that waits for many senders takes more.
+const OPEN_BYTES_MANY: usize = 8 << 20;
 /// The memory for rounds that some senders have not reached, in bytes.
 const ROUND_BYTES_MAX: usize = 8 << 20;
 /// What such a round takes beside its cells.
@@ -34,6 +40,8 @@ const PAUSE_NS_MAX: i64 = 100 * 86_400 * 1_000_000_000;
 pub struct WatchFigures {
     /// Of the last minute; `None` before the first event that can be judged.
     pub minute: Option<RecentFigures>,
+    /// Messages of the last minute that took longer than messages may: tau+ does not show them.
+    pub minute_too_long: Option<TooLongFigures>,
     /// Messages that count.
     pub messages: u64,
     /// Rounds that have begun.
@@ -50,6 +58,8 @@ pub struct WatchFigures {
     pub not_positive: u64,
     /// Messages of rounds that had been given up for want of memory.
     pub late: u64,
+    /// How often 16 messages in a row were earlier than those before: a clock was set back, or a line was wrong.
+    pub steps_back: u64,
     /// What is left out.
     pub passed_over: PassedOver,
 }
@@ -69,13 +79,16 @@ struct RoundFollower {
     pass: LogPass,
     /// Memory for the events of one slice of time.
     events: EventColumns,
+    too_long: RecentTooLong,
 }
 
 impl RoundFollower {
     fn take(&mut self, message: &MessageLine<'_>) -> Result<(), MessageError> {
+        self.rounds.follow_back(message);
         if let Some(by_ns) = self.rounds.origin_moves_by(message) {
             self.move_origin(by_ns)?;
         }
+        let before = (self.rounds.newest_ns(), self.rounds.passed_over().too_long);
         let (waiting, mut sent_ns) = (&mut self.waiting, 0);
         self.rounds.take(message, &mut |event| {
             let nanos = |at: Counter| at.raw() as i64;
@@ -92,10 +105,24 @@ impl RoundFollower {
             }
             Ok::<(), MessageError>(())
         })?;
+        self.note_too_long(message, before);
         // First what came before: after a pause of days no slice of time lies in between.
         self.analyse_before(self.rounds.newest_ns())?;
         self.waiting.drain(..).for_each(|waiting| self.order.put(waiting));
         Ok(())
+    }
+
+    /// Notes a message that has just been passed over because it took too long, or how far time has come since then.
+    fn note_too_long(&mut self, message: &MessageLine<'_>, (newest_ns, too_long): (i64, u64)) {
+        if self.rounds.passed_over().too_long > too_long {
+            let times = self.rounds.since_origin_ns(message);
+            // One that arrives before it is sent has no delay.
+            if let Some((sent_ns, perceived_ns)) = times.filter(|(sent_ns, perceived_ns)| perceived_ns > sent_ns) {
+                self.too_long.note(perceived_ns, perceived_ns - sent_ns);
+            }
+        } else if !self.too_long.is_empty() && self.rounds.newest_ns() > newest_ns {
+            self.too_long.come_to(self.rounds.newest_ns());
+        }
     }
 
     /// Analyses what nothing earlier can precede when all that was perceived before `newest_ns` has been taken.
@@ -134,18 +161,28 @@ impl RoundFollower {
         self.analyse_before(by_ns)?;
         self.rounds.move_origin(by_ns);
         self.order.move_origin(by_ns);
+        self.too_long.move_origin(by_ns);
         self.pass.move_origin(by_ns.min(PAUSE_NS_MAX) * 1000);
         Ok(())
     }
 }
 
 impl MessageWatch {
-    /// How many rounds are remembered, to which further messages may belong.
+    /// How many rounds are remembered at most, to which further messages may belong; fewer of more than 64 senders.
     pub const ROUNDS_OPEN: usize = OPEN_BYTES_MAX / OPEN_BYTES;
+
+    /// How many of them fit into the memory for them, by the number of senders.
+    pub const fn rounds_open(senders: usize) -> usize {
+        match MessageRounds::bytes_beyond(senders) {
+            0 => Self::ROUNDS_OPEN,
+            beyond => OPEN_BYTES_MANY / (OPEN_BYTES + beyond),
+        }
+    }
 
     /// How many rounds are held while some senders have not reached them, by the number of senders.
     const fn window_rounds(senders: usize) -> u64 {
-        let cells = (senders + 1) * (senders + 3) * 8;
+        // Only one process perceives. A cell beside the head of its row, for each process.
+        let cells = (senders + 1) * 3 * 8;
         (ROUND_BYTES_MAX / (cells + ROUND_BYTES)) as u64
     }
 
@@ -153,15 +190,18 @@ impl MessageWatch {
     ///
     /// # Errors
     /// As [`MessageRounds::new`].
-    pub fn new(options: MessageOptions, unit: TimeUnit) -> Result<Self, MessageError> {
-        let window_rounds = Self::window_rounds(options.senders.len());
+    pub fn new(mut options: MessageOptions, unit: TimeUnit) -> Result<Self, MessageError> {
+        let senders = options.senders.len();
+        let window_rounds = Self::window_rounds(senders);
+        options.rounds_open = options.rounds_open.min(Self::rounds_open(senders));
         let rounds = MessageRounds::new(options)?;
         // What the pass takes is in the order of time.
         let run = RunDescription { disorder_ps: 0, ..rounds.run() };
         let clocks = Clocks::new(&run, &[MessageRounds::clock()])?;
         let pass = LogPass::new(&run, clocks, 1, Options { window_rounds, ..Options::default() }).watched(WINDOW_S);
         let order = SendOrder::new(rounds.longest_ns());
-        let follower = RoundFollower { rounds, order, waiting: vec![], pass, events: EventColumns::default() };
+        let (events, too_long) = (EventColumns::default(), RecentTooLong::default());
+        let follower = RoundFollower { rounds, order, waiting: vec![], pass, events, too_long };
         Ok(MessageWatch { lines: MessageLines::new(unit), follower })
     }
 
@@ -176,8 +216,9 @@ impl MessageWatch {
 
     /// What is known now.
     pub fn figures(&self) -> WatchFigures {
-        let (pass, rounds) = (&self.follower.pass, &self.follower.rounds);
-        figures_of(pass.so_far(), pass.recent(), (rounds.rounds(), self.passed_over()))
+        let pass = &self.follower.pass;
+        let figures = figures_of(pass.so_far(), &self.follower.rounds, self.passed_over());
+        WatchFigures { minute: pass.recent(), minute_too_long: self.follower.too_long.figures(), ..figures }
     }
 
     fn passed_over(&self) -> PassedOver {
@@ -193,11 +234,12 @@ impl MessageWatch {
         self.lines.finish(&mut |message| follower.take(message))?;
         self.follower.analyse_before(i64::MAX)?;
         let passed_over = self.passed_over();
-        let RoundFollower { rounds, pass, .. } = self.follower;
+        let RoundFollower { rounds, pass, too_long, .. } = self.follower;
         let mut run = rounds.run();
         run.unrecorded = passed_over.damage();
         let (tally, minute) = pass.finish_watched();
-        let figures = figures_of(&tally, minute, (rounds.rounds(), passed_over));
+        let figures = figures_of(&tally, &rounds, passed_over);
+        let figures = WatchFigures { minute, minute_too_long: too_long.figures(), ..figures };
         Ok(WatchEnd { run, figures, tally })
     }
 }
@@ -213,21 +255,20 @@ pub struct WatchEnd {
     pub tally: PassTally,
 }
 
-fn figures_of(
-    tally: &PassTally,
-    minute: Option<RecentFigures>,
-    (rounds, passed_over): (u64, PassedOver),
-) -> WatchFigures {
+/// The figures of the run.
+fn figures_of(tally: &PassTally, rounds: &MessageRounds, passed_over: PassedOver) -> WatchFigures {
     WatchFigures {
-        minute,
+        minute: None,
+        minute_too_long: None,
         messages: tally.counts.messages,
-        rounds,
+        rounds: rounds.rounds(),
         switches: tally.first.times,
         omega: tally.first.omega.map(|peak| peak.ratio),
         delay_max_ps: tally.delay_max_ps,
         relevant_min_ps: tally.first.relevant_min_ps,
         not_positive: tally.counts.not_positive,
         late: tally.counts.late,
+        steps_back: rounds.steps_back(),
         passed_over,
     }
 }

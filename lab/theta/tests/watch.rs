@@ -7,7 +7,7 @@ use common::generator::Random;
 use ffclock_theta::analysis::{Options, RecentFigures, TimeRange, analyse};
 use ffclock_theta::import::{MessageError, MessageOptions, MessageTable, TimeUnit, import_messages};
 use ffclock_theta::log::LogReader;
-use ffclock_theta::watch::{MessageWatch, WatchEnd};
+use ffclock_theta::watch::{MessageWatch, TooLongFigures, WatchEnd};
 
 const HEADER: &str = "sender,receiver,id,sent,perceived\n";
 
@@ -134,18 +134,87 @@ fn what_cannot_be_used_is_counted_by_reason() {
     assert_eq!(end.tally, clean.tally);
 }
 
-#[test]
-fn a_clock_that_steps_back_is_said() {
-    let mut stepped = lines(&mut Random(4), 3, 400);
-    for line in &mut stepped[600..] {
+/// Lines as of a clock that is set back by `by_ms` before line `from`.
+fn set_back(mut lines: Vec<String>, from: usize, by_ms: i64) -> Vec<String> {
+    for line in &mut lines[from..] {
         let mut fields: Vec<String> = line.trim_end().split(',').map(str::to_owned).collect();
         for field in &mut fields[3..] {
-            *field = (field.parse::<i64>().expect("a time") - 3_600_000).to_string();
+            *field = (field.parse::<i64>().expect("a time") - by_ms).to_string();
         }
         *line = fields.join(",") + "\n";
     }
-    let end = watched(&stepped, options(3, 1), 1 << 16);
-    assert_eq!(end.figures.passed_over.out_of_order, stepped.len() as u64 - 600);
+    lines
+}
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Only fifteen lines are passed over, whether the clock went back by an hour or by more than a log can hold.
+#[test]
+fn a_clock_that_steps_back_is_followed() {
+    let lines = lines(&mut Random(4), 3, 400);
+    for by_ms in [DAY_MS / 24, 60 * DAY_MS, 400 * DAY_MS] {
+        let figures = watched(&set_back(lines.clone(), 600, by_ms), options(3, 1), 1 << 16).figures;
+        let over = figures.passed_over;
+        assert_eq!((figures.steps_back, over.out_of_order + over.remote, over.damage()), (1, 15, 15), "{over:?}");
+        // Slow messages that were on their way meanwhile are of rounds that all have left.
+        assert_eq!(figures.messages + figures.late, lines.len() as u64 - 15, "{by_ms}");
+        assert!(figures.late < 15, "{by_ms}: {figures:?}");
+        assert!(figures.delay_max_ps < Some(30_000_000_000_000), "no delay has the step in it");
+        assert_eq!(figures.not_positive, 0, "{by_ms}");
+        let minute = figures.minute.expect("there are messages");
+        assert!(minute.messages > 300 && minute.messages < 1100, "{by_ms}: {minute:?}");
+    }
+}
+
+/// A first line 400 days ahead, whether it is a message or only looks like one, hides fifteen lines and no more.
+#[test]
+fn one_wrong_line_far_ahead_does_not_blind() {
+    let good = lines(&mut Random(6), 3, 400);
+    let ahead = 400 * DAY_MS;
+    for sent in [ahead - 1, 1] {
+        let mut lines = good.clone();
+        lines.insert(0, format!("s1,r,first,{sent},{ahead}\n"));
+        let figures = watched(&lines, options(3, 1), 1 << 16).figures;
+        assert_eq!(figures.steps_back, 1, "{sent}: {figures:?}");
+        assert_eq!(figures.messages, good.len() as u64 - 15 + u64::from(sent != 1), "{sent}");
+        assert_eq!(figures.passed_over.remote, 15 + u64::from(sent == 1), "{sent}");
+    }
+}
+
+/// Fifteen in a row, lines of a clock that is behind among others, and lines late by less than a second: none of them
+/// is a step.
+#[test]
+fn a_few_lines_out_of_order_are_no_step() {
+    let good = lines(&mut Random(7), 3, 400);
+    let mut late = good.clone();
+    for number in 0..1000 {
+        // In groups of fifteen, ten lines apart.
+        late.insert(300 + number + 10 * (number / 15), format!("s1,r,late-{number},{0},{0}\n", number));
+    }
+    late.truncate(1700);
+    let figures = watched(&late, options(3, 1), 1 << 16).figures;
+    assert_eq!(figures.steps_back, 0, "{:?}", figures.passed_over);
+    assert!(figures.passed_over.out_of_order > 700, "{:?}", figures.passed_over);
+    let figures = watched(&set_back(good, 600, 900), options(3, 1), 1 << 16).figures;
+    assert_eq!(figures.steps_back, 0);
+}
+
+/// Twenty messages of a minute: passed over and counted, and known for a minute.
+#[test]
+fn messages_that_are_too_long_are_known_for_a_minute() {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let options = MessageOptions { longest_ns: SECOND_NS, ..options(3, 1) };
+    let lines = steady(13_000, SECOND_NS / 100, |_, _| 130_000);
+    let mut text = text_of(&lines[..3 * 6000], |at| at + 100 * SECOND_NS);
+    for number in 0..20 {
+        text += &format!("s1,r,slow-{number},{},{}\n", 100 * SECOND_NS, 160 * SECOND_NS);
+    }
+    let end = watched_text(&text, options.clone());
+    let expected = TooLongFigures { messages: 20, delay_max_ps: 60_000_000_000_000 };
+    assert_eq!((end.figures.minute_too_long, end.figures.passed_over.too_long), (Some(expected), 20));
+    text += &text_of(&lines[3 * 6000..], |at| at + 100 * SECOND_NS)[HEADER.len()..];
+    let end = watched_text(&text, options);
+    assert_eq!((end.figures.minute_too_long, end.figures.passed_over.too_long), (None, 20));
 }
 
 #[test]

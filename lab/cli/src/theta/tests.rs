@@ -198,6 +198,41 @@ fn a_list_is_watched_imported_and_told() {
     assert_eq!(theta(&advise), Ok(()));
 }
 
+/// The slowest messages are passed over, so tau+ does not show them; the alarm does.
+#[test]
+fn a_message_that_is_too_long_raises_the_alarm() {
+    let place = list("too-long");
+    let path = |name: &str| place.0.join(name).to_str().unwrap().to_owned();
+    let (list, metrics) = (path("list.csv"), path("metrics.txt"));
+    let watch = ["watch", &list, "--unit", "us", "--metrics", &metrics, "--receiver", "r", "--longest", "5 ms"];
+    let watch = [&watch[..], &["--sender", "a", "--sender", "b", "--sender", "c", "--alarm-delay", "4 ms"]].concat();
+    let failure = theta(&watch).unwrap_err();
+    assert!(failure.message.contains("1 take longer"), "{failure}");
+    assert!(failure.message.contains("1 too long messages of the last minute took up to"), "{failure}");
+    let text = std::fs::read_to_string(&metrics).unwrap();
+    assert!(text.contains("ffclock_theta_alarm 1\n"), "{text}");
+    assert!(text.contains("ffclock_theta_too_long_max_seconds 0.009"), "{text}");
+    assert!(text.contains("ffclock_theta_passed_over_total{reason=\"too-long\"} 1\n"), "{text}");
+}
+
+#[test]
+fn an_alarm_that_cannot_be_right_is_refused() {
+    let place = list("alarms");
+    let list = place.0.join("list.csv").to_str().unwrap().to_owned();
+    for limit in [
+        ["--alarm-omega", "nan"],
+        ["--alarm-omega", "inf"],
+        ["--alarm-omega", "0.5"],
+        ["--alarm-delay", "2 h"],
+        ["--alarm-delay", "1 s"],
+    ] {
+        let words = [&["watch", &list, "--unit", "us", "--receiver", "r", "--sender", "a"], &limit[..]].concat();
+        let failure = theta(&words).unwrap_err();
+        assert_eq!(failure.code, Failure::USAGE, "{limit:?}: {failure}");
+        assert!(failure.message.contains(limit[0]), "{failure}");
+    }
+}
+
 #[test]
 fn lists_that_cannot_be_used_are_named() {
     let place = list("bad-list");

@@ -31,8 +31,9 @@ const READ_BYTES: usize = 1 << 16;
   $ ffclock-lab theta watch messages.csv --receiver leader --sender a --sender b --alarm-omega 10 --alarm-delay '200 ms' --json
 
 Lines name sender, receiver, id, sent and perceived, in the columns that the first line gives; docs/theta-log.md describes them. They must come in
-the order of their perception. Shown are Omega, tau+ and tau_r- of the last minute and of the run. The same list, imported and analysed, gives the
-same figures. Exit code 1 if lines had to be passed over, or a limit was broken at the end.")]
+the order of their perception; where 16 in a row are more than a second earlier, the watch starts again and counts a step back. Shown are Omega, tau+
+and tau_r- of the last minute and of the run. The same list, imported and analysed, gives the same figures. There may be 1000 senders. Exit code 1 if
+lines had to be passed over, or a limit was broken at the end.")]
 pub(super) struct Args {
     /// The list of messages; - is standard input
     #[arg(value_name = "FILE")]
@@ -55,10 +56,10 @@ pub(super) struct Args {
     /// Between two lines of figures
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = waiting_time)]
     every: Span,
-    /// Raise the alarm while Omega of the last minute is larger
+    /// Raise the alarm while Omega of the last minute is larger; 1 or more
     #[arg(long, value_name = "RATIO")]
     alarm_omega: Option<f64>,
-    /// Raise the alarm while tau+ of the last minute is larger
+    /// Raise the alarm while tau+ of the last minute is larger, or a message took longer than --longest
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     alarm_delay: Option<Span>,
     /// Write metrics in OpenMetrics text to this file every 5 s
@@ -81,6 +82,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let list = (args.list != Path::new("-")).then_some(args.list.as_path());
     files::check(&[("list of messages", list)], &[("--metrics", args.metrics.as_deref())])?;
     let senders = named_senders(&args.sender)?;
+    let limits = AlarmLimits::new(args.alarm_omega, args.alarm_delay, args.longest)?;
     let options = MessageOptions {
         receiver: args.receiver.clone(),
         rounds_open: MessageWatch::ROUNDS_OPEN,
@@ -93,7 +95,6 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         Some(path) => Box::new(File::open(path).map_err(|error| format!("{}: {error}", path.display()))?),
         None => Box::new(File::from(std::io::stdin().as_fd().try_clone_to_owned()?)),
     };
-    let limits = AlarmLimits { omega: args.alarm_omega, delay: args.alarm_delay };
     let exporter = Exporter::open(args.metrics.as_deref(), args.metrics_listen)?;
     let (every, next) = (args.every, mono_now() + args.every);
     let shown = WatchFigures::default();
@@ -182,8 +183,16 @@ fn verdict(figures: &WatchFigures, alarm: Option<String>) -> Result<(), Failure>
     if figures.late > 0 {
         faults.push(format!("{} belong to rounds that had been given up for want of memory", figures.late));
     }
-    if !faults.is_empty() && (figures.passed_over.damage() > 0 || figures.not_positive + figures.late > 0) {
-        return Err(Failure::from(format!("the figures are partial: of the messages, {}", faults.join(", "))));
+    let known = figures.not_positive + figures.late + figures.steps_back;
+    if figures.steps_back > 0 {
+        faults.push(format!(
+            "16 in a row are earlier than those before ({} times): a clock is wrong",
+            figures.steps_back
+        ));
+    }
+    if !faults.is_empty() && (figures.passed_over.damage() > 0 || known > 0) {
+        let alarm = alarm.map_or(String::new(), |words| format!("; {words}"));
+        return Err(Failure::from(format!("the figures are partial: of the messages, {}{alarm}", faults.join(", "))));
     }
     alarm.map_or(Ok(()), |words| Err(Failure::from(words)))
 }
@@ -203,8 +212,12 @@ fn line(figures: &WatchFigures, alarm: Option<&str>) -> String {
         0 => String::new(),
         number => format!("; {number} passed over"),
     };
+    let stepped = match figures.steps_back {
+        0 => String::new(),
+        number => format!("; time went back {number} times"),
+    };
     let alarm = alarm.map_or(String::new(), |words| format!("; ALARM: {words}"));
-    format!("60 s: {recent} | run: {whole}, {messages} messages, {rounds} rounds{left_out}{alarm}")
+    format!("60 s: {recent} | run: {whole}, {messages} messages, {rounds} rounds{left_out}{stepped}{alarm}")
 }
 
 fn left_out(passed_over: &PassedOver) -> u64 {

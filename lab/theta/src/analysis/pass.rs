@@ -87,9 +87,10 @@ impl LogPass {
     }
 
     /// A pass that is watched: it also knows the figures of the last `seconds`, and its memory does not grow with the
-    /// run. Blocks become longer instead of more.
+    /// run. Blocks become longer instead of more. Only process 0 may perceive.
     #[must_use]
     pub fn watched(mut self, seconds: u32) -> Self {
+        self.window = self.window.of_one_receiver(self.rules.options.window_rounds);
         self.recent = Some(RecentSeconds::new(seconds));
         self
     }

@@ -37,8 +37,8 @@ pub(super) enum Novelty {
 }
 
 impl RoundMessages {
-    fn new(processes: usize) -> Self {
-        let stride = processes + ROW_HEAD;
+    fn new(processes: usize, receivers: usize) -> Self {
+        let stride = receivers + ROW_HEAD;
         let mut messages = RoundMessages { cells: vec![NEVER; processes * stride], stride, unreleased: 0 };
         messages.clear();
         messages
@@ -114,6 +114,8 @@ impl RoundMessages {
 #[derive(Clone, Debug)]
 pub(super) struct RoundWindow {
     processes: usize,
+    /// How many of them perceive, from the first on: all, unless the pass is watched.
+    receivers: usize,
     oldest: u64,
     /// Rounds from here to the oldest were finished; of those before, some may not have been.
     finished_from: u64,
@@ -140,6 +142,7 @@ impl RoundWindow {
     pub(super) fn new(processes: usize, rounds_max: u64) -> Self {
         RoundWindow {
             processes,
+            receivers: processes,
             oldest: 0,
             finished_from: 0,
             length: 0,
@@ -147,6 +150,11 @@ impl RoundWindow {
             spare: vec![],
             rounds_max: rounds_max.max(2),
         }
+    }
+
+    /// A window, still empty, in which only the first process perceives.
+    pub(super) fn of_one_receiver(self, rounds_max: u64) -> Self {
+        RoundWindow { receivers: 1, rounds_max: rounds_max.max(2), ..self }
     }
 
     pub(super) fn oldest(&self) -> u64 {
@@ -210,7 +218,7 @@ impl RoundWindow {
         }
         for round in (self.length..length).map(|ahead| self.oldest + ahead) {
             let place = self.place(round);
-            self.places[place] = self.spare.pop().unwrap_or_else(|| RoundMessages::new(self.processes));
+            self.places[place] = self.spare.pop().unwrap_or_else(|| RoundMessages::new(self.processes, self.receivers));
         }
         self.length = length;
     }

@@ -18,6 +18,18 @@ const RELEVANT: Family = family(
 const MESSAGES: Family = family("ffclock_theta_messages", Kind::Counter, "", "Messages that count");
 const ROUNDS: Family = family("ffclock_theta_rounds", Kind::Counter, "", "Rounds that have begun");
 const PASSED_OVER: Family = family("ffclock_theta_passed_over", Kind::Counter, "", "Messages left out, by reason");
+const STEPS_BACK: Family = family(
+    "ffclock_theta_steps_back",
+    Kind::Counter,
+    "",
+    "Times that 16 messages in a row were earlier than those before",
+);
+const TOO_LONG_DELAY: Family = family(
+    "ffclock_theta_too_long_max_seconds",
+    Kind::Gauge,
+    "seconds",
+    "Largest delay of a message of the last minute that took longer than messages may",
+);
 const ALARM: Family = family("ffclock_theta_alarm", Kind::Gauge, "", "Whether a limit of the last minute is broken");
 
 const fn family(name: &'static str, kind: Kind, unit: &'static str, help: &'static str) -> Family {
@@ -40,6 +52,10 @@ pub(super) fn exposition(figures: &WatchFigures, alarm: &AlarmState) -> String {
     text.describe(&PASSED_OVER);
     for (reason, count) in by_reason(figures) {
         text.labelled(&PASSED_OVER, ("reason", reason), &count);
+    }
+    text.value(&STEPS_BACK, Some(figures.steps_back as f64));
+    if let Some(found) = figures.minute_too_long {
+        text.value(&TOO_LONG_DELAY, seconds(Some(found.delay_max_ps)));
     }
     text.value(&ALARM, Some(f64::from(u8::from(alarm.is_raised()))));
     text.end()

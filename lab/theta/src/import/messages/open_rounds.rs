@@ -1,8 +1,8 @@
-//! The rounds to which messages may still come, 24 bytes for each: at a million messages a second a second of them must
-//! fit.
+//! The rounds to which messages may still come, 24 bytes for each, and 8 for each 64 senders beyond the first: at a
+//! million messages a second a second of them must fit.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
-use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 
 /// A place of the index at which no round is.
@@ -11,7 +11,9 @@ const FREE: u32 = u32::MAX;
 const NUMBERS: u64 = FREE as u64;
 /// The smallest index.
 const PLACES_MIN: usize = 64;
-/// Senders that have a bit of a round; the rest are in a list.
+/// No more words are reserved before they are used: 16 MiB.
+const WORDS_AT_ONCE: usize = 1 << 21;
+/// Senders that have their bits in the same word.
 const BITS: u32 = u64::BITS;
 
 /// A round that is remembered. Its number is that of its place.
@@ -38,8 +40,10 @@ pub(super) struct OpenRounds {
     rounds: VecDeque<OpenRound>,
     /// The number of the first of them.
     first: u64,
-    /// Those heard in a round beyond the first 64 senders.
-    others: HashMap<u64, Vec<u32>>,
+    /// Words of each round for the senders beyond the first 64: a bit for each that has been heard.
+    others: VecDeque<u64>,
+    /// How many of these words a round has.
+    words_each: usize,
     /// The number of a round, modulo [`NUMBERS`], at the place of its id or the next free one. Numbers of rounds that
     /// are forgotten stay until the index is made again.
     places: Vec<u32>,
@@ -50,11 +54,24 @@ pub(super) struct OpenRounds {
 }
 
 impl OpenRounds {
-    pub(super) fn new(rounds_max: usize) -> Self {
+    pub(super) fn new(rounds_max: usize, senders: usize) -> Self {
         let words = RandomState::new();
         let key = words.hash_one(0);
-        let (rounds, others, places) = (VecDeque::new(), HashMap::new(), vec![FREE; PLACES_MIN]);
-        OpenRounds { rounds_max: rounds_max.max(1), rounds, first: 1, others, places, taken: 0, words, key }
+        let (rounds, places) = (VecDeque::new(), vec![FREE; PLACES_MIN]);
+        let (rounds_max, words_each) = (rounds_max.max(1), Self::words_each(senders));
+        // Growing would take twice the memory for a moment; what is not used yet takes none.
+        let beyond = rounds_max.saturating_add(1).saturating_mul(words_each);
+        let others = VecDeque::with_capacity(if beyond <= WORDS_AT_ONCE { beyond } else { 0 });
+        OpenRounds { rounds_max, rounds, first: 1, others, words_each, places, taken: 0, words, key }
+    }
+
+    /// What a round takes beyond its 24 bytes, by the number of senders.
+    pub(super) const fn bytes_beyond(senders: usize) -> usize {
+        Self::words_each(senders) * size_of::<u64>()
+    }
+
+    const fn words_each(senders: usize) -> usize {
+        senders.div_ceil(BITS as usize).saturating_sub(1)
     }
 
     /// How many rounds have begun.
@@ -101,11 +118,15 @@ impl OpenRounds {
         self.rounds.push_back(OpenRound { id, who: 0 });
         if self.rounds.len() > self.rounds_max {
             self.rounds.pop_front();
-            if !self.others.is_empty() {
-                self.others.remove(&self.first);
-            }
+            self.others.drain(..self.words_each);
             self.first += 1;
         }
+        // Doubling would take half of the memory for nothing.
+        let length = self.others.len();
+        if length + self.words_each > self.others.capacity() {
+            self.others.reserve_exact(length / 8 + self.words_each);
+        }
+        self.others.resize(length + self.words_each, 0);
         let number = self.begun();
         if self.taken * 4 >= self.places.len() * 3 {
             self.index_again();
@@ -136,20 +157,18 @@ impl OpenRounds {
     }
 
     fn note(&mut self, number: u64, sender: u32) -> Option<HeardRound> {
-        let round = self.rounds.get_mut((number - self.first) as usize)?;
-        let is_new = if sender <= BITS {
-            let bit = 1 << (sender - 1);
-            let is_new = round.who & bit == 0;
-            round.who |= bit;
-            is_new
-        } else {
-            let others = self.others.entry(number).or_default();
-            let is_new = !others.contains(&sender);
-            others.extend(is_new.then_some(sender));
-            is_new
+        let place = (number - self.first) as usize;
+        let round = self.rounds.get_mut(place)?;
+        let (word, bit) = ((sender - 1) / BITS, 1 << ((sender - 1) % BITS));
+        let others = place * self.words_each..(place + 1) * self.words_each;
+        let heard = match word.checked_sub(1) {
+            None => &mut round.who,
+            Some(word) => self.others.range_mut(others.clone()).nth(word as usize)?,
         };
-        let others = if self.others.is_empty() { 0 } else { self.others.get(&number).map_or(0, Vec::len) };
-        is_new.then_some(HeardRound { number, heard: round.who.count_ones() as usize + others })
+        let is_new = *heard & bit == 0;
+        *heard |= bit;
+        let heard = round.who.count_ones() + self.others.range(others).map(|word| word.count_ones()).sum::<u32>();
+        is_new.then_some(HeardRound { number, heard: heard as usize })
     }
 }
 
@@ -163,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_round_is_found_by_its_id_and_each_sender_counts_once() {
-        let mut rounds = OpenRounds::new(10);
+        let mut rounds = OpenRounds::new(10, 1000);
         assert_eq!(numbers(&mut rounds, &["7", "07", "x", "7"], 1), [Some(1), Some(2), Some(3), None]);
         assert_eq!(rounds.hear("7", 65), Some(HeardRound { number: 1, heard: 2 }));
         assert_eq!((rounds.hear("7", 65), rounds.hear("7", 1000).map(|heard| heard.heard)), (None, Some(3)));
@@ -174,7 +193,7 @@ mod tests {
     #[test]
     fn as_many_rounds_are_remembered_as_asked_for() {
         let (rounds_max, count) = (1000_u64, 20_000_u64);
-        let mut rounds = OpenRounds::new(rounds_max as usize);
+        let mut rounds = OpenRounds::new(rounds_max as usize, 3);
         for number in 1..=count {
             let id = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
             assert_eq!(rounds.hear(&id, 1), Some(HeardRound { number, heard: 1 }));
@@ -184,5 +203,21 @@ mod tests {
         let forgotten = (count - rounds_max).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
         assert_eq!(rounds.hear(&forgotten, 1).map(|heard| heard.number), Some(count + 1));
         assert!(rounds.places.len() <= 4096, "{} places", rounds.places.len());
+    }
+
+    /// Each of a thousand senders has its own bit, also where rounds are forgotten, in a bounded number of bytes.
+    #[test]
+    fn a_thousand_senders_have_a_bit_each() {
+        let mut rounds = OpenRounds::new(20, 1000);
+        for number in 1..=100 {
+            for sender in 1..=1000 {
+                let heard = Some(HeardRound { number, heard: sender as usize });
+                assert_eq!(rounds.hear(&number.to_string(), sender), heard);
+            }
+            for sender in [1, 64, 65, 128, 129, 1000] {
+                assert_eq!(rounds.hear(&number.to_string(), sender), None);
+            }
+        }
+        assert!(rounds.others.capacity() * size_of::<u64>() <= 24 * OpenRounds::bytes_beyond(1000));
     }
 }

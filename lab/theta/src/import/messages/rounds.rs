@@ -1,5 +1,7 @@
 //! Messages in the order of their perception to events of a run.
 
+mod step_back;
+
 use super::open_rounds::{HeardRound, OpenRounds};
 use super::{MessageError, MessageLine, SENDERS_MAX};
 use crate::record::{
@@ -15,8 +17,9 @@ const DAY_NS: u64 = 86_400 * 1_000_000_000;
 const SPAN_NS_MAX: u64 = 50 * DAY_NS;
 /// A list without an end counts from a later origin when it has come this far.
 const ORIGIN_NS_MAX: u64 = 25 * DAY_NS;
-/// As many messages in a row, all of them more than 50 days after those before: time has gone on.
-const REMOTE_IN_A_ROW: u32 = 16;
+/// As many messages in a row, all of them more than 50 days after those before: time has gone on. If all of them are
+/// earlier, it has gone back.
+const IN_A_ROW: u32 = 16;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Whose messages are taken, and how far they may reach.
@@ -77,6 +80,9 @@ pub struct MessageRounds {
     newest_ns: i64,
     /// The latest message that was remote, and how many were in a row.
     remote: (i64, u32),
+    /// The same of messages that were earlier than those before.
+    behind: (i64, u32),
+    steps_back: u64,
     taken: u64,
     passed_over: PassedOver,
 }
@@ -96,7 +102,7 @@ impl MessageRounds {
             return Err(MessageError::Tolerated { tolerated: options.tolerated, senders: count });
         };
         Ok(MessageRounds {
-            rounds: OpenRounds::new(options.rounds_open),
+            rounds: OpenRounds::new(options.rounds_open, count),
             options,
             senders,
             quorum,
@@ -104,6 +110,8 @@ impl MessageRounds {
             origin_ns: None,
             newest_ns: i64::MIN,
             remote: (0, 0),
+            behind: (0, 0),
+            steps_back: 0,
             taken: 0,
             passed_over: PassedOver::default(),
         })
@@ -131,6 +139,11 @@ impl MessageRounds {
             settings: settings.collect::<BTreeMap<_, _>>(),
             unrecorded: 0,
         }
+    }
+
+    /// What a round that is remembered takes beyond the bits of the first 64 senders, in bytes.
+    pub(crate) const fn bytes_beyond(senders: usize) -> usize {
+        OpenRounds::bytes_beyond(senders)
     }
 
     /// The clock of all: the times of the list count from its first perception.
@@ -163,6 +176,12 @@ impl MessageRounds {
         self.newest_ns
     }
 
+    /// When a message was sent and perceived, since the origin; `None` if it got lost.
+    pub(crate) fn since_origin_ns(&self, message: &MessageLine<'_>) -> Option<(i64, i64)> {
+        let (origin_ns, perceived_ns) = (self.origin_ns?, message.perceived_ns?);
+        Some((message.sent_ns.saturating_sub(origin_ns), perceived_ns.saturating_sub(origin_ns)))
+    }
+
     /// Messages that take longer are passed over, in nanoseconds.
     pub(crate) fn longest_ns(&self) -> u64 {
         self.options.longest_ns
@@ -180,7 +199,7 @@ impl MessageRounds {
             // One line may be wrong by anything; many that agree are not.
             let agrees = self.remote.0.abs_diff(perceived_ns) < SPAN_NS_MAX;
             self.remote = (perceived_ns, if agrees { self.remote.1 + 1 } else { 1 });
-            if self.remote.1 < REMOTE_IN_A_ROW {
+            if self.remote.1 < IN_A_ROW {
                 return None;
             }
         }
@@ -215,7 +234,7 @@ impl MessageRounds {
             return Ok(());
         };
         self.newest_ns = perceived_ns;
-        self.remote.1 = 0;
+        (self.remote.1, self.behind.1) = (0, 0);
         self.taken += 1;
         let counter = |at_ns: i64| Counter::from_raw(at_ns as u64);
         let (sender, at) = (ProcessId(sender), counter(perceived_ns));
