@@ -76,7 +76,7 @@ fn by_reason(figures: &WatchFigures) -> [(&'static str, u64); 10] {
     [
         ("malformed", malformed),
         ("elsewhere", elsewhere),
-        ("stranger", strangers),
+        ("strangers", strangers),
         ("lost", lost),
         ("repeated", repeated),
         ("out-of-order", out_of_order),
