@@ -3,7 +3,7 @@
 #![no_main]
 
 use ffclock_owd::error_estimate::ErrorEstimate;
-use ffclock_owd::judge::{ClockedTime, OwnTimes, PacketFate, judge};
+use ffclock_owd::judge::{ClockedTime, Delay, OwnTimes, PacketFate, judge};
 use ffclock_owd::packet::{TestReply, TestRequest, WireTime};
 use ffclock_units::{Bound, Moment, Span};
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ fuzz_target!(|input: ([u64; 4], u16, u32, &[u8])| {
     let own = |time: u64| ClockedTime {
         time: Moment::from_origin(Span::from_nanos(time.into())),
         bound: Bound::of(Span::from_nanos(bound.into())),
-        is_synchronised: true,
+        is_synchronised: sequence % 2 == 0,
     };
     let estimate = ErrorEstimate::of(own(0).bound);
     assert!(estimate.bound().is_some_and(|stated| stated >= own(0).bound || bound > 1 << 62));
@@ -25,11 +25,11 @@ fuzz_target!(|input: ([u64; 4], u16, u32, &[u8])| {
             tai_ahead: Span::from_secs(37),
         };
         let judged = judge(&own, &reply);
+        let is_possible = |way: Option<Delay>| way.is_some_and(|way| !(way.delay + way.bound.as_span()).is_negative());
         let is_believed = judged.fate == PacketFate::Measured;
-        let is_possible = |delay: Span, bound: Bound| !(delay + bound.as_span()).is_negative();
-        assert!(!is_believed || is_possible(judged.forward.delay, judged.forward.bound));
-        assert!(!is_believed || is_possible(judged.backward.delay, judged.backward.bound));
-        assert!(!is_believed || reply.error.is_synchronised());
+        assert!(!is_believed || is_possible(judged.forward) && is_possible(judged.backward));
+        let are_synchronised = own.sent.is_synchronised && reply.error.is_synchronised();
+        assert!([judged.forward, judged.backward].iter().all(|way| way.is_some() == are_synchronised));
     }
     let Ok(request) = TestRequest::decode(bytes) else { return };
     let error = ErrorEstimate::from_raw(error | 1);
