@@ -77,12 +77,14 @@ impl MessageTable {
         let mut table = MessageTable::default();
         let names = ["sender", "receiver", "id", "sent", "perceived"];
         let schema = file.metadata().file_metadata().schema_descr();
-        let column_unit = |name: &'static str| {
-            let column = schema.columns().iter().find(|column| column.path().string() == name);
-            unit_of(column.ok_or(MessageError::Header(name))?, unit).ok_or(MessageError::OtherTimes(name))
+        let column = |name: &'static str| {
+            let mut found = schema.columns().iter().filter(|column| column.path().string() == name);
+            let column = found.next().ok_or(MessageError::Header(name))?;
+            if found.next().is_some() { Err(MessageError::Doubled(name)) } else { Ok(column) }
         };
-        let [_, _, _, sent_unit, perceived_unit] = names.map(column_unit);
-        let units = [sent_unit?, perceived_unit?];
+        names.into_iter().try_for_each(|name| column(name).map(drop))?;
+        let time_unit = |name| unit_of(column(name)?, unit).ok_or(MessageError::OtherTimes(name));
+        let units = [time_unit("sent")?, time_unit("perceived")?];
         let mut rows = guarded(|| file.get_row_iter(None))?;
         while let Some(row) = guarded(|| rows.next().transpose())? {
             let mut fields: [String; 5] = Default::default();
@@ -250,23 +252,29 @@ pub fn import_messages(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+    use parquet::column::writer::ColumnWriter;
+    use parquet::data_type::{ByteArray, Int64Type};
     use parquet::file::writer::SerializedFileWriter;
     use std::sync::Arc;
 
+    const WORDS: &str = "required binary sender; required binary receiver; required binary id; ";
+
     /// One message, sent at 5 ms and perceived 102 us later, in whole numbers of `per_us` to a microsecond.
     fn list(times: &str, per_us: i64) -> Result<MessageTable, MessageError> {
-        let columns = "required binary sender; required binary receiver; required binary id; ";
-        let text = format!("message list {{ {columns} required {times}; }}");
+        list_of(WORDS, times, per_us)
+    }
+
+    fn list_of(words: &str, times: &str, per_us: i64) -> Result<MessageTable, MessageError> {
+        let text = format!("message list {{ {words} required {times}; }}");
         let schema = Arc::new(parquet::schema::parser::parse_message_type(&text)?);
         let mut bytes = vec![];
         let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default())?;
         let mut group = writer.next_row_group()?;
-        for place in 0..5 {
-            let mut column = group.next_column()?.expect("five columns");
-            match place {
-                0..3 => column.typed::<ByteArrayType>().write_batch(&[ByteArray::from("a")], None, None)?,
-                _ => column.typed::<Int64Type>().write_batch(&[[5_000, 5_102][place - 3] * per_us], None, None)?,
+        let mut times = [5_000, 5_102].into_iter();
+        while let Some(mut column) = group.next_column()? {
+            match column.untyped() {
+                ColumnWriter::ByteArrayColumnWriter(words) => words.write_batch(&[ByteArray::from("a")], None, None)?,
+                _ => column.typed::<Int64Type>().write_batch(&[times.next().expect("two") * per_us], None, None)?,
             };
             column.close()?;
         }
@@ -288,5 +296,14 @@ mod tests {
         }
         let table = list("int64 sent; required int64 perceived", 2).expect("a list");
         assert_eq!(table.rows[0].sent_ns, 10_000 * 1_000_000_000, "plain numbers are of the unit that was named");
+    }
+
+    #[test]
+    fn a_column_that_is_missing_or_there_twice_is_named() {
+        let times = "int64 sent; required int64 perceived";
+        let missing = list_of(&WORDS.replace("sender", "client"), times, 3);
+        assert!(matches!(missing, Err(MessageError::Header("sender"))), "{missing:?}");
+        let twice = list_of(&format!("{WORDS}required binary id; "), times, 4);
+        assert!(matches!(twice, Err(MessageError::Doubled("id"))), "{twice:?}");
     }
 }
