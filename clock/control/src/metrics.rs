@@ -36,6 +36,11 @@ impl Kind {
 }
 
 impl Family {
+    /// A family; `name` ends with the unit where it has one.
+    pub const fn new(name: &'static str, kind: Kind, unit: &'static str, help: &'static str) -> Self {
+        Family { name, kind, unit, help }
+    }
+
     /// The name before each value: that of the family, with the ending that OpenMetrics demands of counters.
     pub fn sample(&self) -> String {
         match self.kind {
@@ -51,7 +56,7 @@ macro_rules! families {
         $(
             #[doc = $help]
             pub const $constant: Family =
-                Family { name: $name, kind: Kind::$kind, unit: concat!($($unit)?), help: $help };
+                Family::new($name, Kind::$kind, concat!($($unit)?), $help);
         )+
 
         /// Every family, in the order in which they are served.

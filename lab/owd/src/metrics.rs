@@ -6,43 +6,40 @@ use ffclock_control::metrics::{Family, Kind};
 use ffclock_service::Exposition;
 use ffclock_statistics::Spread;
 
-const PACKETS: Family = family("ffclock_owd_packets", Kind::Counter, "", "Packets by fate");
-const STRAYS: Family = family("ffclock_owd_strays", Kind::Counter, "", "Packets that are no first reply, by reason");
-const FORWARD: Family = family(
+const PACKETS: Family = Family::new("ffclock_owd_packets", Kind::Counter, "", "Packets by fate");
+const STRAYS: Family =
+    Family::new("ffclock_owd_strays", Kind::Counter, "", "Packets that are no first reply, by reason");
+const FORWARD: Family = Family::new(
     "ffclock_owd_forward_delay_seconds",
     Kind::Gauge,
     "seconds",
     "Delay to the reflector, by quantile of the run",
 );
-const BACKWARD: Family = family(
+const BACKWARD: Family = Family::new(
     "ffclock_owd_backward_delay_seconds",
     Kind::Gauge,
     "seconds",
     "Delay from the reflector, by quantile of the run",
 );
-const FORWARD_BOUND: Family = family(
+const FORWARD_BOUND: Family = Family::new(
     "ffclock_owd_forward_bound_seconds",
     Kind::Gauge,
     "seconds",
     "Largest error of the delay to the reflector, by quantile of the run",
 );
-const BACKWARD_BOUND: Family = family(
+const BACKWARD_BOUND: Family = Family::new(
     "ffclock_owd_backward_bound_seconds",
     Kind::Gauge,
     "seconds",
     "Largest error of the delay from the reflector, by quantile of the run",
 );
-const ROUND_TRIP: Family = family(
+const ROUND_TRIP: Family = Family::new(
     "ffclock_owd_round_trip_seconds",
     Kind::Gauge,
     "seconds",
     "Round trip without the time in the reflector, by quantile of the run",
 );
-const REORDERED: Family = family("ffclock_owd_reordered", Kind::Counter, "", "Replies that were overtaken");
-
-const fn family(name: &'static str, kind: Kind, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind, unit, help }
-}
+const REORDERED: Family = Family::new("ffclock_owd_reordered", Kind::Counter, "", "Replies that were overtaken");
 
 /// The whole text.
 pub fn exposition(summary: &OwdSummary, strays: &StrayCounts) -> String {

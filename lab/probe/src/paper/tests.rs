@@ -15,6 +15,16 @@ struct Host {
 /// FreeBSD 9 as the paper has it, roughly.
 const PAPER: Host = Host { tap: 5_000, socket_out: 9_000, user: 20_000, width: 1_000 };
 
+/// Words of the claims about the order of locations and directions.
+const OF_LOCATIONS: [&str; 6] = [
+    "smallest and least variable delay on the way out",
+    "smallest and least variable delay on the way in",
+    "largest and most variable delay on the way out",
+    "largest and most variable delay on the way in",
+    "every stress keeps the order",
+    "larger and more variable on the way out",
+];
+
 fn findings(host: Host) -> Findings {
     findings_of(host, 900)
 }
@@ -60,16 +70,7 @@ fn a_host_like_the_papers_confirms_its_findings() {
         (Some(Load::Syscall), findings(Host { width: 9_000, tap: 4_800, user: 15_000, socket_out: 7_000 })),
     ];
     let claims = claims_of(&phases);
-    for words in [
-        "smallest and least variable delay on the way out",
-        "smallest and least variable delay on the way in",
-        "largest and most variable delay on the way out",
-        "largest and most variable delay on the way in",
-        "every stress keeps the order",
-        "larger and more variable on the way out",
-        "system calls disrupt more",
-        "asymmetry hardly depends",
-    ] {
+    for words in OF_LOCATIONS.into_iter().chain(["system calls disrupt more", "asymmetry hardly depends"]) {
         assert_eq!(verdict(&claims, words), PaperVerdict::Confirmed, "{words}: {claims:#?}");
     }
     assert_eq!(verdict(&claims, "can come after the packet is back"), PaperVerdict::NotOnThisKernel);
@@ -129,15 +130,7 @@ fn overlapping_intervals_show_nothing() {
     };
     let phases = [(None, few(20, 0)), (Some(Load::Io), few(20, 3_000)), (Some(Load::Ip), few(20, 800))];
     let claims = claims_of(&phases);
-    for words in [
-        "smallest and least variable delay on the way out",
-        "smallest and least variable delay on the way in",
-        "largest and most variable delay on the way out",
-        "largest and most variable delay on the way in",
-        "every stress keeps the order",
-        "larger and more variable on the way out",
-        "IP traffic leaves",
-    ] {
+    for words in OF_LOCATIONS.into_iter().chain(["IP traffic leaves"]) {
         assert_eq!(verdict(&claims, words), PaperVerdict::Undecided, "{words}: {claims:#?}");
     }
 }

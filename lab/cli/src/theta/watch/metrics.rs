@@ -6,35 +6,36 @@ use ffclock_service::Exposition;
 use ffclock_theta::import::PassedOver;
 use ffclock_theta::watch::WatchFigures;
 
-const OMEGA: Family = family("ffclock_theta_omega", Kind::Gauge, "", "Largest ratio of tau+ to tau_r-, by window");
-const DELAY: Family =
-    family("ffclock_theta_delay_max_seconds", Kind::Gauge, "seconds", "Largest delay in transit (tau+), by window");
-const RELEVANT: Family = family(
+const OMEGA: Family = Family::new("ffclock_theta_omega", Kind::Gauge, "", "Largest ratio of tau+ to tau_r-, by window");
+const DELAY: Family = Family::new(
+    "ffclock_theta_delay_max_seconds",
+    Kind::Gauge,
+    "seconds",
+    "Largest delay in transit (tau+), by window",
+);
+const RELEVANT: Family = Family::new(
     "ffclock_theta_relevant_min_seconds",
     Kind::Gauge,
     "seconds",
     "Smallest delay of the last message that let the receiver go on (tau_r-), by window",
 );
-const MESSAGES: Family = family("ffclock_theta_messages", Kind::Counter, "", "Messages that count");
-const ROUNDS: Family = family("ffclock_theta_rounds", Kind::Counter, "", "Rounds that have begun");
-const PASSED_OVER: Family = family("ffclock_theta_passed_over", Kind::Counter, "", "Messages left out, by reason");
-const STEPS_BACK: Family = family(
+const MESSAGES: Family = Family::new("ffclock_theta_messages", Kind::Counter, "", "Messages that count");
+const ROUNDS: Family = Family::new("ffclock_theta_rounds", Kind::Counter, "", "Rounds that have begun");
+const PASSED_OVER: Family = Family::new("ffclock_theta_passed_over", Kind::Counter, "", "Messages left out, by reason");
+const STEPS_BACK: Family = Family::new(
     "ffclock_theta_steps_back",
     Kind::Counter,
     "",
     "Times that 16 messages in a row were earlier than those before",
 );
-const TOO_LONG_DELAY: Family = family(
+const TOO_LONG_DELAY: Family = Family::new(
     "ffclock_theta_too_long_max_seconds",
     Kind::Gauge,
     "seconds",
     "Largest delay of a message of the last minute that took longer than messages may",
 );
-const ALARM: Family = family("ffclock_theta_alarm", Kind::Gauge, "", "Whether a limit of the last minute is broken");
-
-const fn family(name: &'static str, kind: Kind, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind, unit, help }
-}
+const ALARM: Family =
+    Family::new("ffclock_theta_alarm", Kind::Gauge, "", "Whether a limit of the last minute is broken");
 
 /// The whole text.
 pub(super) fn exposition(figures: &WatchFigures, alarm: &AlarmState) -> String {
