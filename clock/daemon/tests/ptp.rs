@@ -143,6 +143,10 @@ fn a_better_master_takes_over_and_the_other_one_follows_it() {
     let mut chosen = status.events.iter().filter(|event| event.text.starts_with("this master is the best"));
     let first = chosen.next().expect("the first choice is logged at once");
     assert!(first.text.contains(&format!("grandmaster {good}")), "{:?}", status.events);
+    let turned_away = daemon.wait_for("the messages of the other one", |status| {
+        status.events.iter().any(|event| event.text.starts_with("messages of PTP are turned away: "))
+    });
+    assert!(!turned_away.sources[0].rejected.is_empty(), "{turned_away:?}");
 }
 
 #[test]

@@ -41,6 +41,7 @@ const OTHERWISE: &[(Known, &[&str])] = &[
     (ONCE, &["the server replied before it received"]),
     (ONCE, &["the server claims to have kept the request longer than the round trip"]),
     (ONCE, &["the counter's rate seems to have jumped: the learned filter follows"]),
+    (ONCE, &["messages of PTP are turned away"]),
     (ONCE, &["cannot receive", "the device counts its pulses from the beginning again"]),
     (Harmless("for information: the clock does not rest on it"), &["the system clock was set"]),
     (

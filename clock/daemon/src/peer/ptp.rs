@@ -264,8 +264,20 @@ impl Ptp {
     }
 
     fn reject(&mut self, reason: PtpRejection) {
-        *self.counts.rejected.entry(reason.name()).or_default() += 1;
-        self.notes.push(Note::detail("packet turned away", reason));
+        let count = self.counts.rejected.entry(reason.name()).or_default();
+        *count += 1;
+        let is_first = *count == 1;
+        self.notes.push(if is_first {
+            Note::notice("messages of PTP are turned away", self.rejections())
+        } else {
+            Note::detail("packet turned away", reason)
+        });
+    }
+
+    /// How many were turned away, by reason.
+    fn rejections(&self) -> String {
+        let reasons = self.counts.rejected.iter().map(|(reason, count)| format!("{reason} {count}"));
+        reasons.collect::<Vec<_>>().join(", ")
     }
 
     /// When the server counts as silent.
@@ -279,8 +291,7 @@ impl Ptp {
             return;
         }
         self.standing = Reachability::Unreachable;
-        let reasons = self.counts.rejected.iter().map(|(reason, count)| format!("{reason} {count}"));
-        let reasons = reasons.collect::<Vec<_>>().join(", ");
+        let reasons = self.rejections();
         let detail = if reasons.is_empty() { reasons } else { format!("turned away so far: {reasons}") };
         let kind = match self.follower.master() {
             Some(_) => "the master gives no time that can be used",
