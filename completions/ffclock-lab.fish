@@ -529,7 +529,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l for -d 'How long to watch, in all sessions together' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l poll -d 'The polling interval in place of the plan\'s [s]: 0.125, 0.25, ... 64' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l poll -d 'The polling interval in place of the plan\'s [s]: 0.125, 0.25, ... 1024' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l settle -d 'How long after each start errors do not count [default: two fifths of the run, at most 30 min; with phases until the first]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l seed -d 'Chooses the realisation of the oscillator' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l only -d 'The contestants, by name [default: all that can run here]' -r

@@ -77,7 +77,7 @@ struct LiveRunArgs {
     /// How long to watch, in all sessions together
     #[arg(long = "for", value_name = "SPAN", default_value = "5 min", value_parser = waiting_time, conflicts_with = "resume")]
     length: Span,
-    /// The polling interval in place of the plan's [s]: 0.125, 0.25, ... 64
+    /// The polling interval in place of the plan's [s]: 0.125, 0.25, ... 1024
     #[arg(long, value_name = "SECONDS", value_parser = power_of_two, conflicts_with = "resume")]
     poll: Option<i32>,
     /// How long after each start errors do not count [default: two fifths of the run, at most 30 min; with phases until
@@ -163,7 +163,7 @@ fn run_plan(global: &GlobalOptions, args: &LiveRunArgs) -> Result<(), Failure> {
 /// A polling interval as the power of two that it is.
 fn power_of_two(text: &str) -> Result<i32, String> {
     let is_asked = |power: &i32| text.parse() == Ok(2_f64.powi(*power));
-    (-3..=6).find(is_asked).ok_or_else(|| "a power of two from 0.125 to 64 is wanted".to_owned())
+    (-3..=10).find(is_asked).ok_or_else(|| "a power of two from 0.125 to 1024 is wanted".to_owned())
 }
 
 /// Writes down what is to be run.
@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn only_powers_of_two_are_polling_intervals() {
-        assert_eq!(["1", "16", "64", "0.125"].map(power_of_two), [Ok(0), Ok(4), Ok(6), Ok(-3)]);
-        assert!(["0", "3", "128", "-1", "", "16 s"].into_iter().all(|text| power_of_two(text).is_err()));
+        assert_eq!(["1", "16", "1024", "0.125"].map(power_of_two), [Ok(0), Ok(4), Ok(10), Ok(-3)]);
+        assert!(["0", "3", "2048", "-1", "", "16 s"].into_iter().all(|text| power_of_two(text).is_err()));
         let plan = LivePlan::named("cut-16").unwrap();
         assert_eq!([plan.polled(Some(0)), plan.polled(None)].map(|plan| plan.poll_s()), [1.0, 16.0]);
     }

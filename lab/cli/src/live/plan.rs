@@ -133,11 +133,20 @@ pub(super) const PLANS: &[LivePlan] = &[
     LivePlan::quiet("quiet-1", "direct links, a request each second", 0),
     LivePlan::quiet("quiet-16", "direct links, a request each 16 s", 4),
     LivePlan::quiet("quiet-64", "direct links, a request each 64 s", 6),
+    LivePlan::quiet("quiet-256", "direct links, a request each 256 s", 8),
     LivePlan {
         timetable: &[(0.5, PathChange::Cut), (0.8, PathChange::Join)],
         ..LivePlan::quiet(
             "cut-16",
             "a request each 16 s, and the server cut off from one half to four fifths of the run",
+            4,
+        )
+    },
+    LivePlan {
+        timetable: &[(0.1, PathChange::Cut), (0.95, PathChange::Join)],
+        ..LivePlan::quiet(
+            "outage-16",
+            "a request each 16 s, and the server cut off from one tenth to nineteen twentieths of the run",
             4,
         )
     },
