@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 _NEEDS: Final = "the figures need numpy, matplotlib and allantools"
 
 
-def pictures(recordings: Sequence[Recording]) -> dict[str, Canvas]:
-    """The pictures of recordings by file name. Where there are several of one instrument, each has its own, with its number."""
+def pictures(recordings: Sequence[Recording], beside: Sequence[Recording] = ()) -> dict[str, Canvas]:
+    """The pictures of recordings by file name. Where there are several of one instrument, each has its own, with its number.
+
+    Those of other machines, ``beside``, are in figure 18 alone.
+    """
     from . import counters_figures as figures  # noqa: PLC0415  so that --help works without matplotlib
 
     makers: dict[str, dict[str, Callable[[Recording], Canvas | None]]] = {
@@ -48,7 +51,7 @@ def pictures(recordings: Sequence[Recording]) -> dict[str, Canvas]:
                 if canvas is not None and len(mine) > 1:
                     canvas.suptitle(recording.machine.label, fontsize=8, x=0.99, ha="right")
                 drawn[f"{name}{suffix}.png"] = canvas
-    clocks = [recording for recording in recordings if recording.instrument == "clock"]
+    clocks = [recording for recording in (*beside, *recordings) if recording.instrument == "clock"]
     if clocks:
         drawn["figure-18-machines.png"] = figures.machine_figure(clocks)
     return {name: canvas for name, canvas in drawn.items() if canvas is not None}
@@ -172,6 +175,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("recordings", type=Path, metavar="RECORDING", nargs="+", help="what `ffclock-lab counters ... --record` wrote")
     parser.add_argument("--inventory", type=Path, metavar="FILE", help="what `ffclock-lab counters --json` printed")
+    parser.add_argument(
+        "--beside", type=Path, metavar="RECORDING", nargs="+", default=[], help="the clocks of other machines, for figure 18 alone"
+    )
     parser.add_argument("--guest", action="store_true", help="they were made in an emulated guest")
     parser.add_argument(
         "--pulse",
@@ -199,9 +205,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recordings = [read_recording(path) for path in options.recordings]
         inventory = _inventory(options.inventory) if options.inventory else None
         options.output.mkdir(parents=True, exist_ok=True)
-        images = _draw(recordings, options.output)
+        beside = [read_recording(path) for path in options.beside]
+        images = _draw(pictures(recordings, beside), options.output)
         pulse = KnownPulse(options.pulse[0], float(options.pulse[1])) if options.pulse else None
-        verdicts = judge(recordings, "guest" if options.guest else "live", options.command, pulse)
+        verdicts = judge(recordings, ("guest" if options.guest else "live", options.command), pulse, beside)
         write_verdicts(options.output, verdicts)
         text = page(recordings, inventory, images)
         (options.output / "counters.md").write_text(text, encoding="utf-8")
@@ -229,8 +236,7 @@ def _inventory(path: Path) -> dict[str, Any]:
     return inventory
 
 
-def _draw(recordings: Sequence[Recording], directory: Path) -> list[str]:
-    drawn = pictures(recordings)
+def _draw(drawn: dict[str, Canvas], directory: Path) -> list[str]:
     for name, canvas in drawn.items():
         canvas.savefig(directory / name, format="png")
     return list(drawn)

@@ -92,9 +92,17 @@ class KnownPulse:
     deviation: float
 
 
-def judge(recordings: Sequence[Recording], status: Status, command: str, pulse: KnownPulse | None = None) -> list[Verdict]:
-    """The verdicts on what was measured; nothing on what was not."""
-    found = _Found(status, command, pulse)
+def judge(
+    recordings: Sequence[Recording],
+    made: tuple[Status, str],
+    pulse: KnownPulse | None = None,
+    beside: Sequence[Recording] = (),
+) -> list[Verdict]:
+    """The verdicts on what was measured; nothing on what was not.
+
+    ``made`` is where and by which command; recordings ``beside`` count for figure 18 alone, which compares machines.
+    """
+    found = _Found(*made, pulse)
     judges = {"stability": _stability, "latency": _latency, "clock": _clock}
     by_machine = machines(recordings)
     for machine, mine in by_machine.items():
@@ -103,7 +111,7 @@ def judge(recordings: Sequence[Recording], status: Status, command: str, pulse: 
             if recording.instrument in judges:
                 judges[recording.instrument](found, recording)
     found.machine = ""
-    _machines(found, [recording for recording in recordings if recording.instrument == "clock"])
+    _machines(found, [recording for recording in (*beside, *recordings) if recording.instrument == "clock"])
     return found.all
 
 

@@ -172,6 +172,11 @@ def test_recordings_of_two_hosts_are_merged_by_machine(tmp_path: Path) -> None:
         assert "2 here: alpha" in one_kind.ours
         assert "beta" in one_kind.ours
         assert one_kind.outcome == "differs"
+    # As for a host and its guest: the other machine counts in the comparison of machines and nowhere else.
+    assert main([str(two), "--beside", str(one), "-o", str(tmp_path / "beside")]) == 0
+    beside = read_verdicts(tmp_path / "beside" / "verdicts.json")
+    assert [one_kind.ours for one_kind in beside if one_kind.figure == "18"] == [one_kind.ours for one_kind in by_machine]
+    assert {one_kind.what.split(",")[0] for one_kind in beside if one_kind.figure == "17"} == {"socket"}
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -207,11 +207,11 @@ def _clocks(iqr_s: float, apart_s: float, worse: float = 1.0) -> Recording:
 
 
 def test_clocks_with_the_papers_values_pass_and_others_fail() -> None:
-    good = judge_counters([_clocks(6e-6, 1e-6)], "live", "c")
+    good = judge_counters([_clocks(6e-6, 1e-6)], ("live", "c"))
     each = ["as in the paper", "shape only", "shape only", "shape only"]
     for estimator in ("classic", "learned"):
         assert [one.outcome for one in good if one.figure == "17" and estimator in one.what] == each
-    bad = judge_counters([_clocks(20e-6, 5e-6, worse=2.0)], "live", "c")
+    bad = judge_counters([_clocks(20e-6, 5e-6, worse=2.0)], ("live", "c"))
     assert len(bad) == len(good) == 10
     assert {one.outcome for one in bad} == {"differs"}
 
@@ -239,22 +239,22 @@ def _latencies(median: float, call: float, hot: float) -> Recording:
 
 
 def test_latencies_with_the_papers_values_pass_and_others_fail() -> None:
-    good = judge_counters([_latencies(150.0, 1770.0, 140.0)], "guest", "c")
+    good = judge_counters([_latencies(150.0, 1770.0, 140.0)], ("guest", "c"))
     assert {one.figure for one in good} == {"14", "15", "16"}
     assert "differs" not in {one.outcome for one in good}
-    bad = judge_counters([_latencies(1500.0, 150.0, 2000.0)], "guest", "c")
+    bad = judge_counters([_latencies(1500.0, 150.0, 2000.0)], ("guest", "c"))
     assert len(bad) == len(good)
     call = "a system call, cycles"
     assert {one.outcome for one in bad if one.what != call} == {"differs"}
     # Less than the paper's is its shape, more is not.
     for cycles, word in ((150.0, "shape only"), (1770.0, "as in the paper"), (17700.0, "differs")):
-        found = judge_counters([_latencies(150.0, cycles, 140.0)], "guest", "c")
+        found = judge_counters([_latencies(150.0, cycles, 140.0)], ("guest", "c"))
         assert [one.outcome for one in found if one.what == call] == [word]
 
 
 def test_a_median_that_stays_the_same_under_load_has_not_dropped() -> None:
     found = {
-        hot: [one for one in judge_counters([_latencies(150.0, 1770.0, hot)], "guest", "c") if "under load" in one.what]
+        hot: [one for one in judge_counters([_latencies(150.0, 1770.0, hot)], ("guest", "c")) if "under load" in one.what]
         for hot in (149.0, 150.0)
     }
     assert [(one.ours[:6], one.outcome) for one in found[149.0]] == [("4 of 4", "shape only")]
@@ -267,24 +267,24 @@ def test_a_counter_against_itself_has_no_stability() -> None:
     for second in range(40):
         point = {"base": second * 10**9, "width": 1, "value": second * 10**9}
         rows.append({"record": "sample", "t": float(second), "phase": second // 20, "points": [point], "reference": None})
-    assert judge_counters([_recording("stability", rows, **base)], "live", "c") == []
+    assert judge_counters([_recording("stability", rows, **base)], ("live", "c")) == []
     for wander, word in ((10, "shape only"), (10**5, "differs")):
         seen = [
             {**row, "reference": {**row["points"][0], "value": row["points"][0]["value"] + wander * int(row["t"]) ** 2}} for row in rows
         ]
-        found = judge_counters([_recording("stability", seen, **{**base, "reference": "truth"})], "live", "c")
+        found = judge_counters([_recording("stability", seen, **{**base, "reference": "truth"})], ("live", "c"))
         assert {one.figure for one in found} == {"12", "13"}
         assert {one.outcome for one in found} == {word}
         # In a guest the counter and its reference are of one virtual time, which every row says.
         purpose = "(tests the instrument, not an oscillator)"
         assert not any(purpose in one.what for one in found)
-        in_guest = judge_counters([_recording("stability", seen, **{**base, "reference": "truth"})], "guest", "c")
+        in_guest = judge_counters([_recording("stability", seen, **{**base, "reference": "truth"})], ("guest", "c"))
         assert [purpose in one.what for one in in_guest] == [True] * len(found)
 
 
 def test_of_two_recordings_that_show_the_same_the_worse_counts() -> None:
     for recordings in ([_clocks(6e-6, 1e-6), _clocks(20e-6, 1e-6)], [_clocks(20e-6, 1e-6), _clocks(6e-6, 1e-6)]):
-        found = judge_counters(recordings, "live", "c")
+        found = judge_counters(recordings, ("live", "c"))
         spread = [one for one in found if one.what == "socket, classic: largest IQR of the clocks"]
         assert [one.outcome for one in spread] == ["differs"]
 
@@ -301,17 +301,17 @@ def test_a_known_pulse_is_recovered_by_its_own_deviation_alone() -> None:
     recording = _recording("stability", rows, base_hertz=1e9, counters=[], reference="/dev/pps1")
     known = math.sqrt(size * (size + 1) / 3.0) * 1e-9
     for times, word in ((1.0, "shape only"), (1.5, "differs"), (0.6, "differs")):
-        found = judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known * times))
+        found = judge_counters([recording], ("guest", "c"), KnownPulse("/dev/pps1", known * times))
         assert [one.what.split(" at ")[1] for one in found] == ["1 s", "4 s", "16 s", "64 s", "256 s"]
         # The longest averages are too few to separate deviations that are 1.5 times apart.
         assert {one.outcome for one in found[:3]} == {word}
-    assert {one.outcome for one in judge_counters([recording], "guest", "c", KnownPulse("/dev/pps1", known))} == {"shape only"}
+    assert {one.outcome for one in judge_counters([recording], ("guest", "c"), KnownPulse("/dev/pps1", known))} == {"shape only"}
 
 
 def test_latencies_of_user_space_have_no_verdict_on_the_kernel() -> None:
     whole = _latencies(150.0, 1770.0, 140.0)
     user = replace(whole, records=[row for row in whole.records if row.get("arrangement") != "kernel"])
-    assert {one.figure for one in judge_counters([user], "live", "c")} == {"16"}
+    assert {one.figure for one in judge_counters([user], ("live", "c"))} == {"16"}
 
 
 def _rates(tsc_hertz: float, timer_times: float, register_hertz: float = 14.3e6) -> Recording:
@@ -339,7 +339,7 @@ def test_the_frequencies_of_table_1_are_measured() -> None:
         (1.02, "differs", "differs"),
         (0.98, "differs", "differs"),
     ):
-        found = judge_counters([_rates(2e9 * times, times)], "guest", "c")
+        found = judge_counters([_rates(2e9 * times, times)], ("guest", "c"))
         assert [(one.figure, one.what, one.outcome) for one in found] == [
             ("table I", "hpet: frequency", timers),
             ("table I", "acpi_pm: frequency", timers),
@@ -351,7 +351,7 @@ def test_the_frequencies_of_table_1_are_measured() -> None:
 
 def test_an_hpet_may_have_the_frequency_that_its_register_states() -> None:
     for times, word in ((1.0, "shape only"), (1.02, "differs")):
-        found = judge_counters([_rates(2e9, times, 100e6)], "guest", "c")
+        found = judge_counters([_rates(2e9, times, 100e6)], ("guest", "c"))
         assert [one.outcome for one in found if one.what.startswith("hpet")] == [word]
 
 

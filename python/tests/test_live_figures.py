@@ -11,7 +11,8 @@ import pytest
 
 from ffclock.live_figures import picture
 from ffclock.live_figures.__main__ import main, write
-from ffclock.live_figures.runs import CONTESTANTS, SETTINGS, Live, incomplete, read_samples
+from ffclock.live_figures.far import several_servers, weeks
+from ffclock.live_figures.runs import CONTESTANTS, SETTINGS, Live, Setting, incomplete, read_samples
 from ffclock.live_figures.simulated import POLLS
 from ffclock.live_figures.verdicts import Claim, judge, settled_s
 from ffclock.program import ProgramError
@@ -30,7 +31,7 @@ def run(number: int, sizes: dict[str, float] | None = None) -> Live:
     """Errors that are even between plus and minus a size, 1 us where none is given."""
     t_s = np.arange(0.0, SECONDS, 0.25)
     shape = np.where(np.arange(t_s.size) % 4 < 2, -1.0, 1.0) * np.where(np.arange(t_s.size) % 2 == 0, 1.0, 0.5)
-    series = {name: (t_s, shape * (sizes or {}).get(name, 1e-6)) for name in CONTESTANTS}
+    series = {name: (t_s, shape * (sizes or {}).get(name, 1e-6)) for name in SETTINGS[number].contestants}
     return Live(SETTINGS[number], SECONDS, SECONDS / 4, series, summary())
 
 
@@ -79,6 +80,32 @@ def test_clocks_on_the_same_messages_of_ptp_are_compared_for_figures_2_to_7() ->
     assert [claim.outcome for claim in ours] == ["not here", "not here"]
     # What lasts for 36 of 120 s has little time to go wrong in, which the row says.
     assert ours[1].shape == "below 60 µs, which a cut of 36 s reaches only at 1.7 us/s"
+
+
+def test_polls_that_ntpd_chooses_must_scatter_it_more_in_either_list_of_servers() -> None:
+    def outcomes(**sizes: float) -> list[str]:
+        named = {name.replace("_", "-"): size for name, size in sizes.items()}
+        return [claim.outcome for claim in several_servers(run(len(SETTINGS) - 1, named), {})]
+
+    assert outcomes(ntpd_tuned=150e-6, ntpd_relaxed=1200e-6) == ["as in the paper", "as in the paper", "shape only", "shape only"]
+    assert outcomes(ntpd_tuned=150e-6, ntpd_relaxed=300e-6)[1:3] == ["not here", "not here"]
+    assert outcomes(ntpd_tuned=2e-3)[0] == "not here"
+    assert outcomes(ffclockd_learned=2e-6)[3] == "not here"
+
+
+def test_hours_at_256_s_are_judged_run_by_run_and_none_gives_no_verdict() -> None:
+    def hours(*ntpd: float) -> list[Live]:
+        setting = Setting("quiet-256-1", "quiet-256", poll_s=256)
+        sizes = [{"ntpd-default": size, "ffclockd-classic": 7e-6} for size in ntpd]
+        return [Live(setting, SECONDS, 20.0, run(0, one).series, summary()) for one in sizes]
+
+    assert weeks([], {}) == []
+    claims = weeks(hours(1.0, 50e-6, 1e-9), {("weeks", "pll"): 50e-6, ("weeks", "classic"): 5e-6})
+    assert [claim.outcome for claim in claims] == ["as in the paper", "as in the paper", "shape only"]
+    assert claims[0].live == pytest.approx(50.0 / 7.0)
+    assert claims[0].simulated == pytest.approx(10.0)
+    assert claims[0].verdict("the tool").command.startswith("ffclock-lab live run quiet-256 --poll 256 --for 120 s --settle 20 s --only ")
+    assert [claim.outcome for claim in weeks(hours(1e-6), {})] == ["not here"] * 3
 
 
 def test_a_daemon_that_did_not_run_has_no_verdict() -> None:

@@ -59,7 +59,7 @@ def _plain(value: Any) -> Any:
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.live_figures",
-        description="Run daemons live for the counterparts of figures 2 to 7 and 11 of the paper, with a verdict for each value.",
+        description="Run daemons live for the counterparts of figures 2 to 8, 10 and 11 of the paper, with a verdict for each value.",
         epilog="example: python -m ffclock.live_figures -o target/figures-live",
     )
     parser.add_argument(
@@ -70,7 +70,20 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="DIR",
         help="where everything goes; runs that are there already are kept",
     )
-    parser.add_argument("--seconds", type=int, default=240, metavar="N", help="the length of each of the six runs (default: 240)")
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=200,
+        metavar="N",
+        help="the length of each run but that of figure 8, which is twice as long (default: 200)",
+    )
+    parser.add_argument(
+        "--long",
+        type=Path,
+        nargs="*",
+        metavar="RUN",
+        help="runs of quiet-256, from which figure 10 is made (default: out/quiet-256*, where there are some)",
+    )
     parser.add_argument("--peers", type=Path, metavar="DIR", help="where the other daemons are (default: tools/peers)")
     parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command to be run (default: as ffclock.report)")
     return parser.parse_args(arguments)
@@ -86,16 +99,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from ..paper.worlds import Laboratory  # noqa: PLC0415
         from ..program import Program, ProgramError  # noqa: PLC0415
+        from .far import several_servers, weeks  # noqa: PLC0415
         from .page import conditions  # noqa: PLC0415
-        from .runs import measure  # noqa: PLC0415
+        from .runs import LONG, long_runs, measure  # noqa: PLC0415
         from .simulated import simulate  # noqa: PLC0415
         from .verdicts import judge  # noqa: PLC0415
 
         program = Program.find(options.ffclock_lab)
         about = {"processors": os.cpu_count() or 1, "load": os.getloadavg()[0], "seconds": options.seconds}
         runs = measure(program, options.output, (options.seconds, options.peers))
-        claims = judge(runs, simulate(Laboratory(program, _CHECKOUT / "scenarios" / "paper", 1)))
-        path = write(options.output, runs, (claims, about))
+        hours = long_runs(program, sorted(Path("out").glob(f"{LONG}*")) if options.long is None else options.long)
+        simulated = simulate(Laboratory(program, _CHECKOUT / "scenarios" / "paper", 1))
+        claims = [*judge(runs, simulated), *several_servers(runs[-1], simulated), *weeks(hours, simulated)]
+        claims.sort(key=lambda claim: claim.figure)
+        path = write(options.output, [*runs, *hours], (claims, about))
     except ModuleNotFoundError as error:
         print(f"ffclock.live_figures: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,8 +27,15 @@ CONTESTANTS: Final = (
 """Each daemon as shipped, as in the paper. ptpd is the paper's other clock; ffclockd-classic is its own algorithm. As shipped, ntpd works
 off its first error for longer than a short run; the tuned one steps."""
 
+FAR: Final = ("ffclockd-learned", "chronyd-default", "chronyd-relaxed", "ntpd-tuned", "ntpd-relaxed")
+"""Those of figure 8: forced to the poll of the run, and relaxed, with polls of up to 64 times as long that they choose."""
+
 POLL_S: Final = 1
 """A request each second: the clocks of the paper needed an hour and a half at 16 s."""
+
+
+LONG: Final = "quiet-256"
+"""The plan of figure 10."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +45,22 @@ class Setting:
     name: str
     plan: str
     load: str = ""
+    contestants: tuple[str, ...] = CONTESTANTS
+    times: int = 1
+    """How often the length of the others."""
+    poll_s: int = POLL_S
 
-    def arguments(self, seconds: int, contestants: Sequence[str] = CONTESTANTS) -> list[str]:
-        """Its words, but for the directory."""
-        load = ["--load", self.load] if self.load else []
+    def arguments(self, seconds: int) -> list[str]:
+        """Its words, but for the directory, where the others last so long."""
+        length = self.times * seconds
         # What happens comes at half of the run: until then the clocks settle, and are measured undisturbed.
-        settle = str(seconds // 4)
-        only = ",".join(contestants)
-        return ["live", "run", self.plan, "--poll", str(POLL_S), "--for", f"{seconds} s", "--settle", f"{settle} s", "--only", only, *load]
+        return self.words(length, length // 4, self.contestants)
+
+    def words(self, length: int, settle: int, contestants: Iterable[str]) -> list[str]:
+        """The same for a run of this length [s]."""
+        times = ["--poll", str(self.poll_s), "--for", f"{length} s", "--settle", f"{settle} s"]
+        load = ["--load", self.load] if self.load else []
+        return ["live", "run", self.plan, *times, "--only", ",".join(contestants), *load]
 
 
 SETTINGS: Final = (
@@ -55,6 +70,7 @@ SETTINGS: Final = (
     Setting("congestion-host", "congested-16", "cpu,disk"),
     Setting("cut", "cut-16"),
     Setting("capture", "capture-16"),
+    Setting("servers", "servers-16", contestants=FAR, times=2),
 )
 """The plan stress-16 is the noise of figure 3 with the disk as well; figure 3 has a noisy host only."""
 
@@ -80,7 +96,7 @@ class Live:
     @property
     def command(self) -> str:
         """What was run."""
-        return "ffclock-lab " + " ".join(self.setting.arguments(round(self.seconds), list(self.series)))
+        return "ffclock-lab " + " ".join(self.setting.words(round(self.seconds), round(self.settle_s), self.series))
 
 
 def read_samples(lines: Iterable[str]) -> dict[str, tuple[Floats, Floats]]:
@@ -120,7 +136,18 @@ def measure(program: Program, output: Path, options: tuple[int, Path | None]) ->
             where = ["--peers", str(peers)] if peers else []
             summary = program.json([*setting.arguments(seconds), *where, "--output", str(directory)])
         live = read(setting, directory)
-        runs.append(Live(live.setting, live.seconds, live.settle_s, live.series, summary))
+        runs.append(replace(live, summary=summary))
+    return runs
+
+
+def long_runs(program: Program, directories: Iterable[Path]) -> list[Live]:
+    """Runs of hours at a poll of 256 s, which are there already."""
+    runs = []
+    for directory in directories:
+        live = read(Setting(directory.name, LONG, poll_s=256), directory)
+        if json.loads((directory / "run.json").read_text(encoding="utf-8")).get("plan") != LONG:
+            raise ProgramError(f"{directory}: figure 10 is made from runs of {LONG}")
+        runs.append(replace(live, summary=program.json(["live", "report", str(directory)])))
     return runs
 
 

@@ -43,6 +43,8 @@ class Claim:
     unit: str = ""
     shape: str = ""
     """What the shape asks for."""
+    command: str = ""
+    """What made it, where that is not the tool that judges."""
 
     @property
     def outcome(self) -> Outcome:
@@ -58,12 +60,14 @@ class Claim:
         return (f"Figure {self.figure}", self.what, paper, simulated, live, mark.get(self.outcome, self.outcome))
 
     def verdict(self, command: str) -> Verdict:
-        """The live value, for the page of evidence; ``command`` made it."""
+        """The live value, for the page of evidence; ``command`` made it, unless it names another."""
         ratio = None if math.isnan(self.paper) or math.isnan(self.live) else self.live / self.paper
         tests = (WITHIN if ratio is not None else "", f"shape: {self.shape}")
         word: Word = "differs" if self.outcome == "not here" else self.outcome
         paper, live = self._text(self.paper), self._text(self.live)
-        return Verdict(str(self.figure), "live", self.what, paper, live, ratio, "; ".join(filter(None, tests)), word, command)
+        return Verdict(
+            str(self.figure), "live", self.what, paper, live, ratio, "; ".join(filter(None, tests)), word, self.command or command
+        )
 
     def _text(self, value: float) -> str:
         if math.isnan(value):

@@ -40,6 +40,8 @@ pub(super) struct Contestant {
     pub(super) program: ContestantProgram,
     /// Whom it asks in place of the server.
     pub(super) behind: Option<Relay>,
+    /// Whether it chooses its polls itself, from that of the plan to 64 times as long.
+    is_relaxed: bool,
     template: &'static str,
 }
 
@@ -62,7 +64,12 @@ const FED: &str = "setpriv --pdeathsig KILL \"$1\" --config \"$3\" & \
 impl Contestant {
     /// One that asks the server itself.
     const fn alone(name: &'static str, program: ContestantProgram, template: &'static str) -> Self {
-        Contestant { name, program, behind: None, template }
+        Contestant { name, program, behind: None, is_relaxed: false, template }
+    }
+
+    /// The same with polls that it chooses itself.
+    const fn relaxed(self, name: &'static str) -> Self {
+        Contestant { name, is_relaxed: true, ..self }
     }
 
     /// The same behind this relay.
@@ -79,6 +86,8 @@ pub(super) const CONTESTANTS: &[Contestant] = &{
     const FFCLOCKD_PTP: &str = include_str!("configurations/ffclockd-ptp.toml");
     const CHRONYD: Contestant =
         Contestant::alone("chronyd-default", Chronyd, include_str!("configurations/chronyd-default.conf"));
+    const NTPD_TUNED: Contestant =
+        Contestant::alone("ntpd-tuned", Ntpd, include_str!("configurations/ntpd-tuned.conf"));
     const PTP4L: Contestant =
         Contestant::alone("ptp4l-default", Ptp4l, include_str!("configurations/ptp4l-default.conf"));
     const OURS_BY_PTP: Contestant = Contestant::alone("ffclockd-ptp", FfclockdPtp("learned"), FFCLOCKD_PTP);
@@ -94,12 +103,14 @@ pub(super) const CONTESTANTS: &[Contestant] = &{
         Contestant::alone("chronyd-sock", FedChronyd, FFCLOCKD),
         Contestant::alone("chronyd-sock-tuned", FedChronyd, FFCLOCKD_TUNED),
         Contestant::alone("ntpd-default", Ntpd, include_str!("configurations/ntpd-default.conf")),
-        Contestant::alone("ntpd-tuned", Ntpd, include_str!("configurations/ntpd-tuned.conf")),
+        NTPD_TUNED,
         PTP4L,
         Contestant::alone("ptp4l-tuned", Ptp4l, include_str!("configurations/ptp4l-tuned.conf")),
         Contestant::alone("ptpd-default", Ptpd, include_str!("configurations/ptpd-default.conf")),
         Contestant::alone("ptpd-tuned", Ptpd, include_str!("configurations/ptpd-tuned.conf")),
         Contestant::alone("clockbound", ClockBound, include_str!("configurations/clockbound-chronyd.conf")),
+        CHRONYD.relaxed("chronyd-relaxed"),
+        NTPD_TUNED.relaxed("ntpd-relaxed"),
         CHRONYD.behind("ffclock-then-chronyd", Relay::Ffclock),
         CHRONYD.behind("chronyd-then-chronyd", Relay::Chronyd),
         OURS_BY_PTP.behind("ffclock-then-ffclockd", Relay::FfclockGrandmaster),
@@ -124,8 +135,8 @@ pub(super) fn chosen(names: &[String]) -> Result<Vec<Contestant>, Failure> {
 pub(super) struct Post<'a> {
     /// Its own directory.
     pub(super) directory: &'a Path,
-    /// The address of the server, or of its relay, on its link.
-    pub(super) server: String,
+    /// The address of the server, or of its relay, on its link; then that of the second server, where there is one.
+    pub(super) servers: Vec<String>,
     pub(super) plan: LivePlan,
     /// Where the peers' programs are.
     pub(super) peers: &'a Path,
@@ -172,7 +183,9 @@ impl Contestant {
                 script(BOUNDED, vec![chronyd, clockbound, configuration.clone(), directory])
             }
         };
-        written(post, "configuration", &self.template.replace("{estimator}", self.program.estimator()))?;
+        let poll_max = post.plan.poll_log2 + if self.is_relaxed { RELAXED_BY_LOG2 } else { 0 };
+        let template = self.template.replace("{poll_max}", &poll_max.to_string());
+        written(post, "configuration", &template.replace("{estimator}", self.program.estimator()))?;
         let drift = self.program.drift(skew_ppm).filter(|_| !post.directory.join("drift").exists());
         drift.map_or(Ok(()), |drift| fs::write(post.directory.join("drift"), drift))?;
         if !self.program.estimator().is_empty() {
@@ -198,7 +211,7 @@ impl Contestant {
     /// Those of several programs, and those whose program `make setup` does not bring, run only where they are named.
     fn is_by_name_only(&self) -> bool {
         let is_special = matches!(self.program, ContestantProgram::ClockBound | ContestantProgram::FedChronyd);
-        self.behind.is_some() || is_special
+        self.behind.is_some() || self.is_relaxed || is_special
     }
 
     /// Whether it follows the master of PTP at the server.
@@ -269,11 +282,24 @@ fn remember_rate(directory: &Path, skew_ppm: f64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The longest poll of those who choose theirs, over the shortest, as a power of two: 1024 s over 16 s.
+const RELAXED_BY_LOG2: i32 = 6;
+
+/// The template with what it says of a server once for each: a line, or a TOML table that ends with the file.
+fn of_each_server(template: &str, servers: &[String]) -> String {
+    let (lines, table) = template.split_at(template.find("[[server]]").unwrap_or(template.len()));
+    let of_each = |text: &str| servers.iter().map(|server| text.replace("{server}", server)).collect::<String>();
+    let fill = |line: &str| if line.contains("{server}") { of_each(line) } else { line.to_owned() };
+    lines.split_inclusive('\n').map(fill).collect::<String>() + &of_each(table)
+}
+
 /// Fills a template and writes it as `name` into the directory of the post; gives its path.
 pub(super) fn written(post: &Post<'_>, name: &str, template: &str) -> Result<String, Failure> {
-    let text = template.replace("{server}", &post.server).replace("{interface}", CONTESTANT_END);
+    let text = of_each_server(template, &post.servers).replace("{interface}", CONTESTANT_END);
     let text = text.replace("{directory}", &post.directory.display().to_string());
-    let text = text.replace("{poll_log2}", &post.plan.poll_log2.to_string());
+    let text = ["{poll_log2}", "{poll_max}"]
+        .iter()
+        .fold(text, |text, place| text.replace(place, &post.plan.poll_log2.to_string()));
     let text = text.replace("{poll}", &post.plan.poll_s().to_string());
     let path = post.directory.join(name);
     fs::write(&path, text)?;
@@ -319,7 +345,7 @@ mod tests {
         let is_peer = |one: &&Contestant| matches!(one.program, ContestantProgram::Chronyd | ContestantProgram::Ntpd);
         for contestant in CONTESTANTS.iter().filter(is_peer) {
             let plan = LivePlan::named("quiet-16").unwrap();
-            let post = Post { directory: &directory, server: "192.0.2.1".to_owned(), plan, peers: &directory };
+            let post = Post { directory: &directory, servers: vec!["192.0.2.1".to_owned()], plan, peers: &directory };
             fs::write(directory.join("chronyd"), "").unwrap();
             fs::write(directory.join("ntpd"), "").unwrap();
             contestant.prepare(&post, 12.5).unwrap();
@@ -330,6 +356,28 @@ mod tests {
             assert!(drift.starts_with(if is_correction { "-12.5" } else { "12.5" }), "{drift}");
             fs::remove_file(directory.join("drift")).unwrap();
         }
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn every_server_is_named_and_polls_are_chosen_where_they_may_be() {
+        let directory = std::env::temp_dir().join(format!("ffclock-live-servers-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let servers = || ["192.0.2.1", "198.51.100.1"].map(str::to_owned).to_vec();
+        let plan = LivePlan::named("servers-16").unwrap();
+        fs::write(directory.join("chronyd"), "").unwrap();
+        fs::write(directory.join("ntpd"), "").unwrap();
+        for contestant in chosen(&["chronyd-relaxed", "chronyd-tuned", "ntpd-relaxed"].map(str::to_owned)).unwrap() {
+            let post = Post { directory: &directory, servers: servers(), plan, peers: &directory };
+            contestant.prepare(&post, 12.5).unwrap();
+            let text = fs::read_to_string(directory.join("configuration")).unwrap();
+            let polls = if contestant.is_relaxed { "minpoll 4 maxpoll 10" } else { "minpoll 4 maxpoll 4" };
+            let is_asked = |server: &String| text.contains(&format!("server {server} iburst {polls}"));
+            assert!(servers().iter().all(is_asked) && text.matches("driftfile").count() == 1, "{text}");
+        }
+        let text = of_each_server(include_str!("configurations/ffclockd.toml"), &servers());
+        assert_eq!(text.matches("[[server]]").count(), 2, "{text}");
+        assert!(servers().iter().all(|server| text.contains(&format!("address = \"{server}\""))), "{text}");
         fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -354,7 +402,7 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("ffclock-live-followers-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let plan = LivePlan::named("quiet-16").unwrap();
-        let post = Post { directory: &directory, server: "192.0.2.1".to_owned(), plan, peers: &directory };
+        let post = Post { directory: &directory, servers: vec!["192.0.2.1".to_owned()], plan, peers: &directory };
         let of = |program| CONTESTANTS.iter().filter(move |one| one.program == program && one.behind.is_none());
         let followers = || of(ContestantProgram::Ptp4l).chain(of(ContestantProgram::Ptpd));
         fs::write(directory.join("ptpd"), "").unwrap();

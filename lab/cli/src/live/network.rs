@@ -12,6 +12,20 @@ pub(super) fn server_address(number: usize) -> String {
     format!("10.78.{}.1", number + 1)
 }
 
+/// The address of the second server on a contestant's link to it.
+pub(super) fn second_address(number: usize) -> String {
+    format!("10.79.{}.1", number + 1)
+}
+
+/// Gives a contestant a link of its own to the second server, which is another address of the first; it is down.
+pub(super) fn join_second(server: &Worker, contestant: &Worker, number: usize) -> Result<(), Failure> {
+    let [server, contestant] = [server.pid().to_string(), contestant.pid().to_string()];
+    let end = second_end(number);
+    pair([&server, &end], [&contestant, SECOND_CONTESTANT_END])?;
+    set_up(&contestant, SECOND_CONTESTANT_END, &format!("10.79.{}.2", number + 1))?;
+    inside(&server, &["ip", "address", "add", &format!("{}/24", second_address(number)), "dev", &end])
+}
+
 /// The number of the link from the relay before a contestant to the contestant.
 pub(super) fn behind_relay(number: usize) -> usize {
     number + 100
@@ -69,14 +83,14 @@ fn give_addresses(server: &str, contestant: &str, number: usize) -> Result<(), F
     set_up(contestant, CONTESTANT_END, &format!("10.78.{}.2", number + 1))
 }
 
-/// Changes the path to a contestant.
-pub(super) fn change(server: &Worker, number: usize, change: PathChange) -> Result<(), Failure> {
+/// Changes the path to a contestant by the server's end of a link to it.
+pub(super) fn change(server: &Worker, end: &str, change: PathChange) -> Result<(), Failure> {
     let state = match change {
         PathChange::Cut => "down",
         PathChange::Join => "up",
     };
     let server = server.pid().to_string();
-    inside(&server, &["ip", "link", "set", &server_end(number), state])
+    inside(&server, &["ip", "link", "set", end, state])
 }
 
 /// The router's device on its link to a contestant.
@@ -97,6 +111,14 @@ pub(super) const CONTESTANT_END: &str = "ff-live";
 pub(super) fn server_end(number: usize) -> String {
     format!("ff-live{number}")
 }
+
+/// The second server's device on a contestant's link.
+pub(super) fn second_end(number: usize) -> String {
+    format!("ff-lan{number}")
+}
+
+/// The device of a contestant on its link to the second server.
+const SECOND_CONTESTANT_END: &str = "ff-lan";
 
 fn set_up(pid: &str, device: &str, address: &str) -> Result<(), Failure> {
     inside(pid, &["ip", "link", "set", "lo", "up"])?;

@@ -36,6 +36,8 @@ pub(super) struct LivePlan {
     /// The timetable, in shares of the whole run, in order.
     pub(super) timetable: &'static [(f64, PathChange)],
     pub(super) path: LivePath,
+    /// The share of the run from which on a second server answers, of the same LAN, beside the one behind the path.
+    pub(super) second_server: Option<f64>,
     /// What burns on the host during the whole run, beside what `--load` names.
     pub(super) load: &'static [Load],
 }
@@ -124,7 +126,8 @@ impl Load {
 impl LivePlan {
     const fn quiet(name: &'static str, about: &'static str, poll_log2: i32) -> Self {
         let path = LivePath::Direct;
-        LivePlan { name, about, poll_log2, contestants: &[], phases: &[], timetable: &[], path, load: &[] }
+        let (contestants, phases, timetable, load): (_, _, _, &[Load]) = (&[], &[], &[], &[]);
+        LivePlan { name, about, poll_log2, contestants, phases, timetable, path, second_server: None, load }
     }
 }
 
@@ -163,6 +166,23 @@ pub(super) const PLANS: &[LivePlan] = &[
         ..LivePlan::quiet(
             "capture-16",
             "a router that holds back each reply from one half of the run on, a request each 16 s",
+            4,
+        )
+    },
+    LivePlan {
+        path: LivePath::Scenario(include_str!("../../../../scenarios/near-16.toml")),
+        second_server: Some(0.5),
+        contestants: &[
+            "ffclockd-learned",
+            "ffclockd-tuned",
+            "chronyd-default",
+            "chronyd-relaxed",
+            "ntpd-tuned",
+            "ntpd-relaxed",
+        ],
+        ..LivePlan::quiet(
+            "servers-16",
+            "a server five hops away by a router, and from one half of the run on one of the LAN beside it",
             4,
         )
     },
@@ -221,6 +241,11 @@ impl LivePlan {
         }
     }
 
+    /// Whether the second server answers `watched` after the begin of a run of this length.
+    pub(super) fn has_second_server_at(&self, watched: Span, length: Span) -> bool {
+        self.second_server.is_some_and(|share| watched.as_seconds() >= share * length.as_seconds())
+    }
+
     /// Whether packets pass `watched` after the begin of a run of this length.
     pub(super) fn state_at(&self, watched: Span, length: Span) -> PathChange {
         let share = watched.as_seconds() / length.as_seconds();
@@ -241,5 +266,11 @@ mod tests {
         use PathChange::{Cut, Join};
         assert_eq!(states, [Join, Join, Cut, Cut, Join, Join]);
         assert_eq!(LivePlan::named("quiet").unwrap_err().code, Failure::USAGE);
+        let has_second = |name: &str, seconds| {
+            let plan = LivePlan::named(name).unwrap();
+            plan.has_second_server_at(Span::from_secs(seconds), Span::from_secs(1000))
+        };
+        assert_eq!([0, 499, 500, 1000].map(|seconds| has_second("servers-16", seconds)), [false, false, true, true]);
+        assert!(!has_second("cut-16", 1000));
     }
 }

@@ -225,6 +225,7 @@ struct Session<'a> {
     /// All clocks were read once.
     is_ready: bool,
     path: PathChange,
+    has_second_server: bool,
     /// The host's clock less its monotonic clock.
     host_offset: Span,
 }
@@ -248,6 +249,7 @@ impl<'a> Session<'a> {
             begun: Instant::now(),
             is_ready: false,
             path: PathChange::Join,
+            has_second_server: false,
             host_offset: host_offset(),
         };
         for (number, contestant) in chosen(&plan.record.contestants)?.into_iter().enumerate() {
@@ -295,7 +297,7 @@ impl<'a> Session<'a> {
             return Ok(None);
         }
         let directory = self.plan.own_directory("server")?;
-        let post = Post { directory: &directory, server: String::new(), plan: self.plan.plan, peers: &self.plan.peers };
+        let post = Post { directory: &directory, servers: Vec::new(), plan: self.plan.plan, peers: &self.plan.peers };
         let command = master_command(&post, &devices)?;
         let log = directory.join("ptp4l-log");
         let rights = WorkerRights::AllButTheClock;
@@ -315,8 +317,10 @@ impl<'a> Session<'a> {
         }
         let relay = contestant.behind.map(|relay| self.prepare_relay(relay, &contestant, number)).transpose()?;
         let link = if relay.is_some() { network::behind_relay(number) } else { number };
-        let server = network::server_address(link);
-        let post = Post { directory: &directory, server, plan: self.plan.plan, peers: &self.plan.peers };
+        let has_second = self.has_second_link(relay.as_ref());
+        let second = has_second.then(|| network::second_address(number));
+        let servers = [network::server_address(link)].into_iter().chain(second).collect();
+        let post = Post { directory: &directory, servers, plan: self.plan.plan, peers: &self.plan.peers };
         let command = contestant.prepare(&post, skew_ppm)?;
         let command = own.command(&self.plan.library, command);
         let log = directory.join("log");
@@ -326,10 +330,18 @@ impl<'a> Session<'a> {
             Some(relay) => network::join(relay, &worker, link)?,
             None => self.join(&worker, link)?,
         }
+        if has_second {
+            network::join_second(&self.server, &worker, number)?;
+        }
         let links = self.links(relay.as_ref(), number);
         let watched = Watched::open(&own, page)?.bounded(contestant.bound(&directory));
         let (name, follows_master) = (contestant.name, contestant.follows_master());
         Ok(Running { number, name, links, watched, worker, relay, follows_master, witness: None, is_alive: true })
+    }
+
+    /// Whether a contestant reaches the second server of the plan: one behind a relay asks that alone.
+    fn has_second_link(&self, relay: Option<&Worker>) -> bool {
+        relay.is_none() && self.plan.plan.second_server.is_some()
     }
 
     /// The links between a contestant and the server, each by one of its ends: a link that loses one loses both.
@@ -337,9 +349,10 @@ impl<'a> Session<'a> {
         let routed = self.router.as_ref().map(|(router, _)| (router.pid(), network::router_end(number)));
         let relayed = relay.map(|relay| (relay.pid(), network::server_end(network::behind_relay(number))));
         let first = (self.server.pid(), network::server_end(number));
+        let second = self.has_second_link(relay).then(|| (self.server.pid(), network::second_end(number)));
         let tapped = self.router.as_ref().filter(|(_, router)| router.needs_taps());
         let bridges = tapped.iter().flat_map(|(worker, _)| network::bridges(number).map(|name| (worker.pid(), name)));
-        [Some(first), routed, relayed].into_iter().flatten().chain(bridges).collect()
+        [Some(first), second, routed, relayed].into_iter().flatten().chain(bridges).collect()
     }
 
     /// The relay before a contestant, joined to the server.
@@ -348,8 +361,8 @@ impl<'a> Session<'a> {
         let directory = self.plan.post_directory(&name)?;
         let own = OwnClock::within(&directory);
         self.plan.make_clock(&own, self.plan.record.seed.wrapping_add(relay::OWN_SEED), 0.0)?;
-        let server = network::server_address(number);
-        let post = Post { directory: &directory, server, plan: self.plan.plan, peers: &self.plan.peers };
+        let servers = vec![network::server_address(number)];
+        let post = Post { directory: &directory, servers, plan: self.plan.plan, peers: &self.plan.peers };
         let command = relay.prepare(&post, network::behind_relay(number))?;
         let command = own.command(&self.plan.library, command);
         let log = directory.join("log");
@@ -398,18 +411,28 @@ impl<'a> Session<'a> {
     }
 
     fn follow_timetable(&mut self) -> Result<(), Failure> {
-        let length = Span::from_seconds(self.plan.record.duration_s);
-        let wanted = self.plan.plan.state_at(Span::from_seconds(self.t_s()), length);
-        if wanted == self.path {
-            return Ok(());
+        let [length, now] = [self.plan.record.duration_s, self.t_s()].map(Span::from_seconds);
+        let wanted = self.plan.plan.state_at(now, length);
+        if wanted != self.path {
+            self.change_links(network::server_end, wanted)?;
+            self.path = wanted;
+            self.plan.note(self.t_s(), wanted.words())?;
         }
+        if self.plan.plan.has_second_server_at(now, length) && !self.has_second_server {
+            self.change_links(network::second_end, PathChange::Join)?;
+            self.has_second_server = true;
+            self.plan.note(self.t_s(), "the second server is there")?;
+        }
+        Ok(())
+    }
+
+    /// Changes one link of each contestant that runs: that whose end at the server has the name that its number gives.
+    fn change_links(&mut self, end: fn(usize) -> String, change: PathChange) -> Result<(), Failure> {
         // Who ended took its link away.
         self.check()?;
-        for running in self.running.iter().filter(|running| running.is_alive) {
-            network::change(&self.server, running.number, wanted)?;
-        }
-        self.path = wanted;
-        self.plan.note(self.t_s(), wanted.words())
+        let alive = self.running.iter().filter(|running| running.is_alive);
+        let ends = alive.flat_map(|running| running.links.iter().filter(|(_, device)| *device == end(running.number)));
+        ends.into_iter().try_for_each(|(_, end)| network::change(&self.server, end, change))
     }
 
     fn look(&mut self) -> Result<Vec<LookedAt>, Failure> {
