@@ -66,7 +66,7 @@ live: setup build ## five minutes, as root: ffclockd, chronyd and ntpd side by s
 
 figures: setup ## simulated counterparts of the paper's figures and a table of all clocks: target/figures/index.html
 	@tools/figures
-figures-live: setup ## half an hour, as root: running daemons for figures 2 to 7 and 11, beside the simulated values and the papers': target/figures-live/index.html
+figures-live: setup ## half an hour, as root: running daemons for figures 2 to 8, 10 and 11, beside the simulated values and the papers': target/figures-live/index.html
 	@tools/figures-live
 figures-counters: setup build ## measure this machine's counters and draw figures 12-18 and table I beside the papers'
 	@tools/figures-counters
