@@ -1,27 +1,29 @@
-//! Compiles the eBPF programs and makes their skeleton, where the feature `ebpf` is on.
+//! Compiles the eBPF programs and makes their skeletons, where the feature `ebpf` is on.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "ebpf")]
-    skeleton();
+    skeleton("stamps");
+    #[cfg(feature = "ebpf")]
+    skeleton("burn");
 }
 
 #[cfg(feature = "ebpf")]
-fn skeleton() {
+fn skeleton(name: &str) {
     use std::env::var;
     use std::path::PathBuf;
 
-    const SOURCE: &str = "src/ebpf/stamps.bpf.c";
-    println!("cargo::rerun-if-changed={SOURCE}");
-    let output = PathBuf::from(var("OUT_DIR").expect("cargo sets it")).join("stamps.skel.rs");
+    let source = format!("src/ebpf/{name}.bpf.c");
+    println!("cargo::rerun-if-changed={source}");
+    let output = PathBuf::from(var("OUT_DIR").expect("cargo sets it")).join(format!("{name}.skel.rs"));
     let architecture = var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
     // Debian keeps <asm/types.h> below the name of the machine, where clang for BPF does not look.
     let headers = format!("/usr/include/{architecture}-linux-gnu");
     let built = libbpf_cargo::SkeletonBuilder::new()
-        .source(SOURCE)
+        .source(&source)
         .clang_args(["-idirafter", &headers, "-Wall", "-Werror"])
         .build_and_generate(&output);
     if let Err(error) = built {
-        panic!("the eBPF programs do not compile: {error:#}\nthe feature `ebpf` takes clang (`tools/setup packages`)");
+        panic!("{source} does not compile: {error:#}\nthe feature `ebpf` takes clang (`tools/setup packages`)");
     }
 }

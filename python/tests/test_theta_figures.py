@@ -13,7 +13,7 @@ import pytest
 from pictures import faults
 
 from ffclock.program import Program
-from ffclock.theta_figures import drawing
+from ffclock.theta_figures import campaign, drawing
 from ffclock.theta_figures.__main__ import main
 from ffclock.theta_figures.campaign import SHORT, Extent, _live_rounds
 from ffclock.theta_figures.cells import Cell, Measured, Run, Where, grid, others, with_histograms
@@ -194,6 +194,22 @@ def test_loads_share_the_processors() -> None:
     assert "--link-rate 100" in ramp
     assert "--load network=ramp:0..90" in ramp
     assert "--limit 250 s" in " ".join(cell().live(25_000, "LOG", 2))
+    of_processors = " ".join(cell("both", 90, pattern="jumps").live(100, "LOG", 2, "softirq"))
+    assert "--load network=jumps:10..90 --load softirq=jumps:10..90 --priority" in of_processors
+
+
+def test_no_other_load_is_measured_than_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "ffclock-lab"
+    program.write_text("#!/bin/sh\necho softirq: built without it >&2\nexit 1\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr(campaign, "namespaces_missing", lambda: None)
+    output = tmp_path / "figures"
+    assert main(["--softirq", "--short", "--ffclock-lab", str(program), "-o", str(output)]) == 2
+    assert "--softirq: " in (said := capsys.readouterr().err)
+    assert "built without it" in said
+    assert not output.exists()
 
 
 def test_about_a_third_of_the_ratios_must_be_one() -> None:

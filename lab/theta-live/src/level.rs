@@ -22,6 +22,9 @@ const JUMP_S: f64 = 0.01;
 const MOST: f64 = 0.99;
 
 impl LoadLevel {
+    /// After this time every course begins again, in seconds.
+    pub const COURSE_S: f64 = 2.0 * RAMP_S;
+
     /// The share that is loaded, 0 to 0.99, `seconds` after the start.
     pub fn share(self, seconds: f64) -> f64 {
         match self {
@@ -91,6 +94,19 @@ mod tests {
         assert_eq!(at("30", 5.0), 0.3);
         assert_eq!([0.0, 0.5, 1.0, 1.5].map(|s| at("ramp:0..80", s)), [0.0, 0.4, 0.8, 0.4]);
         assert_eq!([0.0, 0.011, 0.021].map(|s| at("jumps:10..90", s)), [0.1, 0.9, 0.1]);
+    }
+
+    /// By the thousandth of a second, in its middle: edges belong to two.
+    #[test]
+    fn every_course_begins_again() {
+        for text in ["30", "ramp:0..80", "jumps:10..90"] {
+            let level: LoadLevel = text.parse().unwrap();
+            for slice in 0..2000 {
+                let seconds = (f64::from(slice) + 0.5) / 1000.0;
+                let (first, second) = (level.share(seconds), level.share(seconds + LoadLevel::COURSE_S));
+                assert!((first - second).abs() < 1e-9, "{text} at {seconds}: {first} and {second}");
+            }
+        }
     }
 
     #[test]

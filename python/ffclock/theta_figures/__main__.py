@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,16 +73,23 @@ def read_results(path: Path) -> tuple[list[Measured], dict[str, Any]]:
 
 
 def _measure(options: argparse.Namespace) -> tuple[list[Measured], dict[str, Any]]:
-    from ..program import Program  # noqa: PLC0415
-    from .campaign import LONG, SHORT, Extent, measure, namespaces_missing  # noqa: PLC0415
+    from ..program import Program, ProgramError  # noqa: PLC0415
+    from .campaign import LONG, SHORT, Extent, measure, namespaces_missing, softirqs_missing  # noqa: PLC0415
 
     program = Program.find(options.ffclock_lab)
     extent = SHORT if options.short else LONG if options.long else Extent()
     missing = "left out by --no-live" if options.no_live else namespaces_missing()
     if missing:
         print(f"SKIP: no live runs: {missing}", file=sys.stderr)
+    elif options.softirq:
+        # Figures of another load than was asked for would be mistaken for it.
+        if reason := softirqs_missing(program):
+            raise ProgramError(f"--softirq: {reason}")
+        extent = replace(extent, source="softirq")
     about = {
-        "command": "tools/figures-theta" + (" --short" if options.short else " --long" if options.long else ""),
+        "command": "tools/figures-theta"
+        + (" --short" if options.short else " --long" if options.long else "")
+        + (" --softirq" if options.softirq else ""),
         "processors": os.cpu_count() or 1,
         "load": os.getloadavg()[0],
         "extent": f"Live: {extent.live_runs} runs of {extent.live_rounds_tested} rounds a cell of constant load and {extent.live_rounds} "
@@ -104,6 +112,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     length.add_argument("--short", action="store_true", help="few and short runs, to see that everything works")
     length.add_argument("--long", action="store_true", help="as long as the paper's: five live runs of 30 s a cell, some hours")
     parser.add_argument("--no-live", action="store_true", help="simulated runs only; live ones need root")
+    parser.add_argument(
+        "--softirq", action="store_true", help="load processors by soft interrupts, as the paper did by interrupts (built with eBPF; root)"
+    )
     parser.add_argument("--results", type=Path, metavar="FILE", help="draw and judge the results.json of an earlier run again")
     parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command to be run (default: as ffclock.report)")
     return parser.parse_args(arguments)

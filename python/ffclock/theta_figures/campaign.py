@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..program import Program, ProgramError
 from ..progress import Progress
-from .cells import Cell, Measured, Run, grid, others, with_histograms
+from .cells import Cell, Measured, Run, Source, grid, others, with_histograms
 from .coverage import compare, is_calm, is_compared, is_usual
 
 _TRIM: Final = "50 ms"
@@ -42,6 +42,7 @@ class Extent:
     """Of the cells that the test of correlation judges: it does not find in 800 rounds what 3000 show."""
     simulated_runs: int = 5
     simulated_rounds: int = 8000
+    source: Source = "timer"
 
 
 SHORT: Final = Extent(
@@ -52,6 +53,15 @@ SHORT: Final = Extent(
 
 LONG: Final = Extent(live_runs=5, live_rounds=25_000, live_rounds_tested=25_000)
 """The paper's five runs of about 30 s (D = 1 ms); some hours."""
+
+
+def softirqs_missing(program: Program) -> str | None:
+    """Why the processors cannot be loaded by soft interrupts; None if they can."""
+    try:
+        program.json(["theta", "load", "softirq", "--level", "1", "--for", "1 ms"])
+    except ProgramError as error:
+        return str(error)
+    return None
 
 
 def namespaces_missing() -> str | None:
@@ -118,14 +128,14 @@ def _live(program: Program, cell: Cell, extent: Extent, place: _Place) -> Measur
         log = place.own / f"live-{number}"
         rounds = _live_rounds(extent, cell)
         try:
-            answer = program.json(cell.live(rounds, str(log), processors), allowed=(0, 1))
+            answer = program.json(cell.live(rounds, str(log), processors, extent.source), allowed=(0, 1))
             priorities = tuple(answer["priorities"])
             runs.append(_analysed(program, cell, log, _Wanted(histograms and number == 0, correlation=True)))
             covered = covered or place.compared(program, cell, log, max(extent.levels))
         except ProgramError as error:
             failed.append(str(error))
         shutil.rmtree(log, ignore_errors=True)
-    command = "ffclock-lab " + " ".join(_quoted(cell.live(_live_rounds(extent, cell), "LOG", processors)))
+    command = "ffclock-lab " + " ".join(_quoted(cell.live(_live_rounds(extent, cell), "LOG", processors, extent.source)))
     return Measured(cell, tuple(runs), tuple(failed), priorities, command, coverage=covered)
 
 

@@ -10,6 +10,8 @@ from typing import Any, Final, Literal
 from .values import LEVELS
 
 Where = Literal["live", "simulated"]
+Source = Literal["timer", "softirq"]
+"""What loads the processors of live runs, by the names of ``ffclock-lab theta run --load``."""
 KINDS: Final = ("network", "processor", "both")
 TOLERATED: Final = {4: 1, 7: 2}
 _JUMPS_FROM: Final = 10
@@ -28,7 +30,9 @@ class Cell:
     where: Where
     n: int
     kind: str = "idle"
-    """``idle``, ``network``, ``processor`` or ``both``; live, ``processor`` is a program that takes time of the processor by a timer."""
+    """``idle``, ``network``, ``processor`` or ``both``; live, ``processor`` is a program that takes time of the processor by a timer,
+    or soft interrupts.
+    """
     level: int = 0
     """Load [per cent]; with jumps the higher one, the lower being 10."""
     pattern: str = "constant"
@@ -53,13 +57,17 @@ class Cell:
     def _levels(self) -> str:
         return {"jumps": f"{_JUMPS_FROM} <-> {self.level}", "ramp": f"0 to {self.level}"}.get(self.pattern, str(self.level))
 
-    def live(self, rounds: int, log: str, processors: int) -> list[str]:
-        """The arguments of ``ffclock-lab`` for a live run. The processors are shared by all hosts, so each gets its part of the load."""
+    def live(self, rounds: int, log: str, processors: int, source: Source = "timer") -> list[str]:
+        """The arguments of ``ffclock-lab`` for a live run.
+
+        The processors are shared by all hosts, so each gets its part of the load of programs; soft interrupts load the processors
+        themselves, once for all.
+        """
         command = ["theta", "run", "--netns", str(self.n), "--f", str(TOLERATED[self.n]), "--rounds", str(rounds)]
         limit = max(_LIMIT_S, rounds // _ROUNDS_A_SECOND)
         command += ["--delay", f"{self.delay_us} us", "--limit", f"{limit} s", "--link-rate", str(_LINK_MBITS), "--log", log]
-        loads = {"network": 1.0, "timer": min(1.0, processors / self.n)}
-        wanted = {"network": ("network",), "processor": ("timer",), "both": ("network", "timer")}.get(self.kind, ())
+        loads = {"network": 1.0, "timer": min(1.0, processors / self.n), "softirq": 1.0}
+        wanted = {"network": ("network",), "processor": (source,), "both": ("network", source)}.get(self.kind, ())
         for kind in wanted:
             low, high = (max(1, round(level * loads[kind])) for level in (_JUMPS_FROM, self.level))
             levels = {"jumps": f"jumps:{low}..{high}", "ramp": f"ramp:0..{high}"}.get(self.pattern, str(high))

@@ -1,6 +1,7 @@
 //! `ffclock-lab theta load`: keeps the network, the processors or the disk busy during a measurement.
 
 mod interrupts;
+mod softirqs;
 
 use crate::{Failure, GlobalOptions, waiting_time};
 use ffclock_theta_live::{LoadLevel, raise_priority};
@@ -13,11 +14,14 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+pub(super) use softirqs::possible as softirqs_possible;
+
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock-lab theta load processor --level 50 --for \"10 s\"
   $ ffclock-lab theta load timer --level jumps:10..90 --for \"30 s\"
   $ ffclock-lab theta load interrupt --level 20 --for \"10 s\"
+  $ ffclock-lab theta load softirq --level jumps:10..90 --for \"10 s\"
   $ ffclock-lab theta load network --level ramp:0..90 --to 10.78.0.3:9 --for \"10 s\"
   $ ffclock-lab theta load interrupt --level 10 --for \"10 s\" --json | jq .busy_percent
 
@@ -57,6 +61,9 @@ pub(super) enum LoadSource {
     Timer,
     /// Interrupts of timers, which come before every program; reports what they took, less than a high level asks for
     Interrupt,
+    /// Every processor, by soft interrupts that burn the whole share before every program; up to 95 %, by root, where
+    /// this program was built with eBPF
+    Softirq,
     /// Writing to a disk
     Disk,
 }
@@ -82,6 +89,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         LoadSource::Processor => work_in(args.level, SLICE, length),
         LoadSource::Timer => work_in(args.level, TICK, length),
         LoadSource::Interrupt => interrupts::interrupt(args.level, length)?,
+        LoadSource::Softirq => softirqs::burn(args.level, length)?,
         LoadSource::Network => send(args, length)?,
         LoadSource::Disk => write(args, length)?,
     };
@@ -95,7 +103,7 @@ pub(super) struct Done {
     busy_percent: Option<f64>,
     packets: u64,
     blocks: u64,
-    /// Timers that were armed.
+    /// Timers that were armed, and callbacks of soft interrupts.
     timers: u64,
 }
 

@@ -3,7 +3,7 @@
 mod namespaces;
 mod softirq;
 
-use super::load::LoadSource;
+use super::load::{LoadSource, softirqs_possible};
 use super::rank::RankRun;
 use crate::{Failure, GlobalOptions};
 use clap::ValueEnum;
@@ -40,9 +40,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "MBITS", conflicts_with = "hosts")]
     link_rate: Option<LinkRate>,
     /// A load beside each process, with --netns: network, processor, timer, interrupt or disk with its level in per
-    /// cent; may be given several times
+    /// cent, and softirq once for all processors; may be given several times
     #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
-    load: Vec<(LoadSource, String)>,
+    load: Vec<(LoadSource, LoadLevel)>,
     /// With --netns: the page of each host, in the order of hosts; they are then compared like hosts with different
     /// counters
     #[arg(long, value_name = "FILE,...", value_delimiter = ',', requires = "netns")]
@@ -60,10 +60,10 @@ pub(super) struct Args {
 }
 
 /// `timer=jumps:10..90`.
-fn load_of(text: &str) -> Result<(LoadSource, String), String> {
+fn load_of(text: &str) -> Result<(LoadSource, LoadLevel), String> {
     let (kind, level) = text.split_once('=').ok_or("say KIND=LEVEL, such as timer=50 or network=jumps:10..90")?;
     let kind = LoadSource::from_str(kind, true)?;
-    level.parse::<LoadLevel>().map(|_| (kind, level.to_owned()))
+    Ok((kind, level.parse()?))
 }
 
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
@@ -71,6 +71,9 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     args.course.settings(size)?;
     if !args.pages.is_empty() && args.pages.len() != size as usize {
         return Err(Failure::usage(format!("--pages names {} pages for {size} hosts", args.pages.len())));
+    }
+    for (_, level) in args.load.iter().filter(|(kind, _)| *kind == LoadSource::Softirq) {
+        softirqs_possible(*level)?;
     }
     let mut ranks = match args.netns {
         Some(_) => in_namespaces(global, args, size)?,
@@ -177,11 +180,20 @@ fn in_namespaces(global: &GlobalOptions, args: &Args, size: u32) -> Result<Ranks
 fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads, Failure> {
     let mut loads = Loads::default();
     for host in 0..size {
-        for (kind, level) in &args.load {
+        // Soft interrupts load all processors, which the hosts share.
+        for (kind, level) in args.load.iter().filter(|(kind, _)| host == 0 || *kind != LoadSource::Softirq) {
             let mut command = namespaces.inside(host);
             let name = kind.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
             let length = format!("{} ns", (args.course.limit + args.course.patience).as_nanos());
-            command.arg(std::env::current_exe()?).args(["theta", "load", &name, "--level", level, "--for", &length]);
+            command.arg(std::env::current_exe()?).args([
+                "theta",
+                "load",
+                &name,
+                "--level",
+                &level.to_string(),
+                "--for",
+                &length,
+            ]);
             if let Some(priority) = args.load_priority {
                 let lower = u8::from(*kind != LoadSource::Network);
                 command.args(["--priority", &priority.saturating_sub(lower).max(1).to_string()]);

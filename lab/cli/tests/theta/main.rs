@@ -14,6 +14,7 @@ mod meeting;
 #[path = "../system/programs.rs"]
 #[expect(clippy::unwrap_used, reason = "a test that cannot build its programs has failed")]
 mod programs;
+mod softirqs;
 mod ssh;
 mod stopping;
 

@@ -1,7 +1,9 @@
 //! What stands for the programs where this program was built without them.
 
-use super::{Opened, ProgramScope, SitePassage};
+use super::{Opened, ProgramScope, SitePassage, SoftirqBurnt};
 use std::io;
+
+const ABSENT: &str = "this program was built without it (cargo feature `ebpf`, which takes clang)";
 
 /// Stands for the programs; it has no value.
 #[derive(Debug)]
@@ -13,7 +15,7 @@ impl NoStamps {
     /// # Errors
     /// Always.
     pub fn open(_: &ProgramScope<'_>) -> Result<Opened, String> {
-        Err("this program was built without it (cargo feature `ebpf`, which takes clang)".to_owned())
+        Err(ABSENT.to_owned())
     }
 
     /// Hands over nothing, and never fails.
@@ -23,6 +25,30 @@ impl NoStamps {
 
     /// How many passages were lost.
     pub fn lost(&self) -> u64 {
+        match *self {}
+    }
+}
+
+/// Stands for the load; it has no value.
+#[derive(Debug)]
+pub enum NoSoftirqLoad {}
+
+impl NoSoftirqLoad {
+    /// Says why there is none.
+    pub fn hindrance() -> Option<String> {
+        Some(ABSENT.to_owned())
+    }
+
+    /// Says why there is none.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn begin(_: &[f64]) -> Result<Self, String> {
+        Err(ABSENT.to_owned())
+    }
+
+    /// What was burnt.
+    pub fn burnt(&self) -> SoftirqBurnt {
         match *self {}
     }
 }
