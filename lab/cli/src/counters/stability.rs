@@ -64,8 +64,8 @@ impl FromStr for Against {
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
-    // Before the reference: from here on an interrupt ends the measurement in good order, and what the reference made in
-    // the kernel goes with it.
+    // Before the reference: from here on an interrupt ends the measurement in good order, and what the reference made
+    // in the kernel goes with it.
     let mut conditions = Conditions::prepare(&phases)?;
     let failed = |error: &dyn std::fmt::Display| Failure::from(error.to_string());
     let reference = match &args.against {

@@ -65,7 +65,7 @@ const LATEST: f64 = 100e-6;
 enum NoRawPulses {
     #[error(transparent)]
     Events(#[from] NoPulseEvents),
-    #[error("its driver took the stamp {us:.0} us before the kernel was told of the pulse, so it is the better one")]
+    #[error("its driver took the stamp {us:.0} us before it handed the pulse to the kernel, so the stamp is the better one")]
     Late {
         /// How long before, us.
         us: f64,
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&PulseStamps::RawCounter).unwrap(), r#"{"stamped_by":"raw-counter"}"#);
         let earlier = r#"{"base_hertz":1e9,"counters":[],"reference":"/dev/pps0","every_s":1.0}"#;
         let earlier: crate::stability::StabilityAbout = serde_json::from_str(earlier).unwrap();
-        assert_eq!(earlier.pulses, None, "recordings of before did not say it");
+        assert_eq!(earlier.pulses, None, "an earlier recording does not say it");
     }
 
     #[test]

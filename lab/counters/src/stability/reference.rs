@@ -64,7 +64,7 @@ impl ReferenceClock {
         Ok(ReferenceClock::Published(Box::new(clock)))
     }
 
-    /// A device: `/dev/ptpN` or `/dev/ppsN`. Of the latter one pulse is awaited where the kernel's tracing may stamp it.
+    /// A device: `/dev/ptpN` or `/dev/ppsN`. Of the latter a pulse is awaited where the kernel's tracing may stamp it.
     ///
     /// # Errors
     /// [`ReferenceError::Device`].
