@@ -65,7 +65,9 @@ const LATEST: f64 = 100e-6;
 enum NoRawPulses {
     #[error(transparent)]
     Events(#[from] NoPulseEvents),
-    #[error("its driver took the stamp {us:.0} us before it handed the pulse to the kernel, so the stamp is the better one")]
+    #[error(
+        "its driver took the stamp {us:.0} us before it handed the pulse to the kernel, so the stamp is the better one"
+    )]
     Late {
         /// How long before, us.
         us: f64,
