@@ -5,6 +5,7 @@
 //!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | said CONTROL TEXT | hardware SECONDS NOISE-NS MOST [WHEN] | followed SECONDS NOISE-NS MOST [WHEN] | referenced SECONDS NOISE-NS MOST [WHEN] | pair SECONDS NOISE-NS MOST | suspend | latency | steer | serve | clock PORT | ask SERVER GUEST SECONDS | clocks MEMORY | watch MEMORY | offset MEMORY | restored
 //!     guest found CLOCKSOURCE BITS HERTZ SECONDS
 //!     guest restores GUEST SERVER-PORT COUNT READINGS-EACH
+//!     guest pulses RAW STAMPED NOISE-NS
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
 use ffclock_counter::{CounterId, read_ordered};
@@ -32,6 +33,8 @@ mod machine;
 mod network;
 #[path = "probe.rs"]
 mod probe;
+#[path = "pulses.rs"]
+mod pulses;
 #[path = "restores.rs"]
 mod restores;
 #[path = "steer.rs"]
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
             hardware::error(number(seconds), [number(noise), number(most)], hardware::Truth::ClockOf(0))
         }
         ["pair", seconds, noise, most] => hardware::pair(number(seconds), [number(noise), number(most)]),
+        ["pulses", raw, stamped, noise] => pulses::compare([raw, stamped], number(noise)),
         ["suspend"] => suspend(),
         ["latency"] => latency(),
         ["steer"] => steer::steer(),

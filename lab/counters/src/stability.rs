@@ -7,10 +7,13 @@
 
 mod allan;
 mod analysis;
+mod pulse_events;
+mod pulses;
 mod reference;
 
 pub use allan::{Deviation, allan_deviation, deviations, modified_allan_deviation};
 pub use analysis::{Curve, Steadiness, analyse, with_reference};
+pub use pulses::{PulseClock, PulseStamps};
 pub use reference::{ReferenceClock, ReferenceError, check_file, points_of_file};
 
 use crate::beside::BracketedReading;
@@ -41,6 +44,9 @@ pub struct StabilityAbout {
     pub counters: Vec<CounterAbout>,
     /// What the reference is, where there is one.
     pub reference: Option<String>,
+    /// What stamps the pulses of the reference, where it has pulses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pulses: Option<PulseStamps>,
     /// Seconds between samples.
     pub every_s: f64,
 }
@@ -107,7 +113,8 @@ impl Stability {
         let ways = self.followed.ways();
         let counters = ways.iter().map(|way| CounterAbout { name: way.name(), hertz: way.hertz() }).collect();
         let reference = self.reference.as_ref().map(|reference| reference.name().to_owned());
-        StabilityAbout { base_hertz: self.period.as_hertz(), counters, reference, every_s }
+        let pulses = self.reference.as_ref().and_then(ReferenceClock::pulse_stamps);
+        StabilityAbout { base_hertz: self.period.as_hertz(), counters, reference, pulses, every_s }
     }
 
     /// Reads everything once.

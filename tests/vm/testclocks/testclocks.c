@@ -5,7 +5,9 @@
  * that pulses at each whole second of CLOCK_REALTIME, and a second one whose
  * pulses wander about these seconds by a known noise. Their stamps are exact, as
  * if hardware had taken them: how late a timer of an emulated machine comes is
- * not what is tested.
+ * not what is tested. With pulse_in_time the second one does what a driver does
+ * whose stamps are the interrupt's: each pulse is handed over at its own moment,
+ * with a stamp of that moment.
  *
  * What goes wrong with receivers is done to the first source at will: jitter, of
  * this standard deviation (pulse_jitter_ns), pulses that do not come
@@ -31,7 +33,11 @@ static unsigned int pulse_noise_ns = 17320;
 module_param(pulse_noise_ns, uint, 0444);
 static unsigned long long seed = 88172645463325252ULL;
 module_param(seed, ullong, 0444);
+static bool pulse_in_time;
+module_param(pulse_in_time, bool, 0444);
 static s64 phase_ns;
+/* A timer is late, so it is set this long before the pulse, which is then awaited. */
+#define AWAITED_NS (50 * NSEC_PER_USEC)
 /* After its second, since a stamp of the future would not be believed. */
 #define NOISY_AFTER_NS (100 * NSEC_PER_MSEC)
 #define PULSE_AFTER_NS (200 * NSEC_PER_USEC)
@@ -108,18 +114,43 @@ static struct pps_source_info noisy_pps_info = {
 	.owner = THIS_MODULE,
 };
 
-static enum hrtimer_restart on_noisy_pulse(struct hrtimer *timer)
+static s64 next_phase(void)
 {
 	u32 range = 2 * pulse_noise_ns + 1;
+
+	phase_ns += (s64)mul_u64_u64_shr(next_random(&seed), range, 64) - pulse_noise_ns;
+	return phase_ns;
+}
+
+static enum hrtimer_restart on_noisy_pulse(struct hrtimer *timer)
+{
 	struct pps_event_time ts;
 	time64_t second;
 
-	phase_ns += (s64)mul_u64_u64_shr(next_random(&seed), range, 64) - pulse_noise_ns;
 	pps_get_ts(&ts);
 	second = ts.ts_real.tv_sec;
-	ts.ts_real = ns_to_timespec64(second * NSEC_PER_SEC + phase_ns);
+	ts.ts_real = ns_to_timespec64(second * NSEC_PER_SEC + next_phase());
 	pps_event(noisy_pps, &ts, PPS_CAPTUREASSERT, NULL);
 	hrtimer_set_expires(timer, ktime_set(second + 1, NOISY_AFTER_NS));
+	return HRTIMER_RESTART;
+}
+
+static enum hrtimer_restart on_pulse_in_time(struct hrtimer *timer)
+{
+	static s64 second, moment_ns;
+	struct pps_event_time ts;
+
+	if (second) {
+		while (ktime_get_real_ns() < moment_ns)
+			cpu_relax();
+		pps_get_ts(&ts);
+		pps_event(noisy_pps, &ts, PPS_CAPTUREASSERT, NULL);
+		second++;
+	} else {
+		second = ktime_get_real_seconds() + 2;
+	}
+	moment_ns = second * NSEC_PER_SEC + next_phase();
+	hrtimer_set_expires(timer, ns_to_ktime(moment_ns - AWAITED_NS));
 	return HRTIMER_RESTART;
 }
 
@@ -151,7 +182,7 @@ static int __init testclocks_init(void)
 		return PTR_ERR(noisy_pps);
 	}
 	start(&pulse, on_pulse, PULSE_AFTER_NS);
-	start(&noisy_pulse, on_noisy_pulse, NOISY_AFTER_NS);
+	start(&noisy_pulse, pulse_in_time ? on_pulse_in_time : on_noisy_pulse, NOISY_AFTER_NS);
 	return 0;
 }
 

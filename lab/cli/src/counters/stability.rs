@@ -64,6 +64,9 @@ impl FromStr for Against {
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
+    // Before the reference: from here on an interrupt ends the measurement in good order, and what the reference made
+    // in the kernel goes with it.
+    let mut conditions = Conditions::prepare(&phases)?;
     let failed = |error: &dyn std::fmt::Display| Failure::from(error.to_string());
     let reference = match &args.against {
         Some(Against::Published) => {
@@ -77,10 +80,12 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     }
     let ways = one_for_each_counter(args.campaign.ways(period)?);
     let mut stability = Stability::new(ways, reference, period).map_err(|error| failed(&error))?;
-    let mut conditions = Conditions::prepare(&phases)?;
     let mut about = stability.about(args.every.as_seconds());
     if let Some(Against::File(path)) = &args.against {
         about.reference = Some(path.display().to_string());
+    }
+    if let (Some(name), Some(stamps)) = (&about.reference, &about.pulses) {
+        eprintln!("{name}: {}", text::printable(&stamps.to_string()));
     }
     let mut record = RecordTarget::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
     let mut samples = Vec::new();

@@ -205,7 +205,13 @@ mod tests {
 
     fn about(reference: Option<&str>) -> StabilityAbout {
         let counters = vec![CounterAbout { name: "slow".into(), hertz: 1e6 }];
-        StabilityAbout { base_hertz: 1e9, counters, reference: reference.map(str::to_owned), every_s: 1.0 }
+        StabilityAbout {
+            base_hertz: 1e9,
+            counters,
+            reference: reference.map(str::to_owned),
+            pulses: None,
+            every_s: 1.0,
+        }
     }
 
     /// A base of 1 GHz that turns over after 5 s; a counter of 1 MHz that is 50 ppm fast, and 80 ppm in phase 1; a

@@ -1,11 +1,9 @@
 //! References: what counters are compared with.
 
+use super::pulses::{PulseClock, PulseStamps};
 use crate::beside::{BracketedReading, narrowest};
-use crate::ffi::{self, Pulse};
-use crate::posix_clock::PosixClock;
-use crate::ways::{CounterWay, ptp_clock, vdso};
+use crate::ways::{CounterWay, ptp_clock};
 use ffclock::Clock;
-use ffclock_units::Period;
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -47,17 +45,8 @@ pub enum ReferenceClock {
     Published(Box<Clock>),
     /// A PTP hardware clock.
     Ptp(CounterWay),
-    /// Pulses of a PPS input, mapped from the system clock to the base.
-    Pulses {
-        /// The device.
-        device: File,
-        /// Its path.
-        path: PathBuf,
-        /// The number of the last pulse that was handed over.
-        last: Option<u32>,
-        /// The system clock at the last look.
-        looked: Option<BracketedReading>,
-    },
+    /// Pulses of a PPS input.
+    Pulses(Box<PulseClock>),
 }
 
 impl ReferenceClock {
@@ -75,7 +64,7 @@ impl ReferenceClock {
         Ok(ReferenceClock::Published(Box::new(clock)))
     }
 
-    /// A device: `/dev/ptpN` or `/dev/ppsN`.
+    /// A device: `/dev/ptpN` or `/dev/ppsN`. Of the latter a pulse is awaited where the kernel's tracing may stamp it.
     ///
     /// # Errors
     /// [`ReferenceError::Device`].
@@ -84,9 +73,7 @@ impl ReferenceClock {
         if !path.to_string_lossy().contains("pps") {
             return ptp_clock(path).map(ReferenceClock::Ptp).map_err(failed);
         }
-        let device = File::open(path).map_err(failed)?;
-        ffi::latest_pulse(&device).map_err(failed)?;
-        Ok(ReferenceClock::Pulses { device, path: path.to_owned(), last: None, looked: None })
+        PulseClock::open(path).map(|clock| ReferenceClock::Pulses(Box::new(clock))).map_err(failed)
     }
 
     /// For people.
@@ -94,7 +81,15 @@ impl ReferenceClock {
         match self {
             ReferenceClock::Published(_) => "ffclock",
             ReferenceClock::Ptp(way) => way.counter(),
-            ReferenceClock::Pulses { path, .. } => path.to_str().unwrap_or("reference"),
+            ReferenceClock::Pulses(pulses) => pulses.path().to_str().unwrap_or("reference"),
+        }
+    }
+
+    /// What stamps its pulses, where it has pulses.
+    pub fn pulse_stamps(&self) -> Option<PulseStamps> {
+        match self {
+            ReferenceClock::Pulses(pulses) => Some(pulses.stamps()),
+            ReferenceClock::Published(_) | ReferenceClock::Ptp(_) => None,
         }
     }
 
@@ -111,15 +106,8 @@ impl ReferenceClock {
                     error: io::Error::other("it cannot be read any more"),
                 })
             }
-            ReferenceClock::Pulses { device, path, last, looked } => {
-                let pulse =
-                    ffi::latest_pulse(device).map_err(|error| ReferenceError::Device { path: path.clone(), error })?;
-                let now = narrowest(|| vdso(PosixClock::Realtime).read().map(i128::from));
-                let looks = looked.zip(now);
-                *looked = now;
-                let nominal = ffclock_counter::nominal(ffclock_counter::CounterId::CPU).ok().map(|found| found.period);
-                let place = |pulse| pulse_point(pulse, looks?, nominal?);
-                Ok(new_pulse(last, pulse).and_then(place))
+            ReferenceClock::Pulses(pulses) => {
+                pulses.point().map_err(|error| ReferenceError::Device { path: pulses.path().to_owned(), error })
             }
         }
     }
@@ -131,37 +119,6 @@ fn published_point(clock: &Clock) -> Result<BracketedReading, ReferenceError> {
     point.ok_or_else(|| {
         let why = clock.now().err().map_or_else(|| "it was gone for a moment".to_owned(), |error| error.to_string());
         ReferenceError::Page(why)
-    })
-}
-
-fn new_pulse(last: &mut Option<u32>, pulse: Pulse) -> Option<Pulse> {
-    let is_new = *last != Some(pulse.sequence);
-    // The first one may be old.
-    let known = last.replace(pulse.sequence).is_some();
-    (is_new && known && pulse.realtime > 0).then_some(pulse)
-}
-
-/// Between two looks the system clock runs at its own rate, by what it is slewed and by what the nominal period of the
-/// base is off. A rate farther from 1 than this [s/s] is a step.
-const RATE_MAX: f64 = 0.001;
-
-/// The pulse came between two looks at the system clock, or shortly before the first: the line through both makes it a
-/// reading of the base. Its true time is a whole second. `None` where the clock was stepped in between, or the pulse
-/// belongs to another time.
-fn pulse_point(
-    pulse: Pulse,
-    (before, now): (BracketedReading, BracketedReading),
-    nominal: Period,
-) -> Option<BracketedReading> {
-    let (span_ns, span) = (now.value - before.value, i128::from(now.base.wrapping_sub(before.base)));
-    let rate = span_ns as f64 * 1e-9 * nominal.as_hertz() / span as f64 - 1.0;
-    let since_ns = pulse.realtime - before.value;
-    let is_of_now = -2_000_000_000 < since_ns && since_ns <= span_ns;
-    let second = (pulse.realtime + 500_000_000).div_euclid(1_000_000_000) * 1_000_000_000;
-    (rate.abs() <= RATE_MAX && is_of_now).then(|| BracketedReading {
-        base: before.base.wrapping_add((since_ns * span / span_ns) as u64),
-        width: before.width.max(now.width),
-        value: second,
     })
 }
 
@@ -244,37 +201,5 @@ mod tests {
         let error = points_of_file(&file).unwrap_err().to_string();
         std::fs::remove_file(&file).unwrap();
         assert!(error.contains("it has 1 points"), "{error}");
-    }
-
-    #[test]
-    fn a_pulse_is_handed_over_once() {
-        let mut last = None;
-        let pulse = |sequence| Pulse { sequence, realtime: 5_000_000_100 };
-        assert_eq!(new_pulse(&mut last, pulse(7)), None);
-        assert_eq!(new_pulse(&mut last, pulse(7)), None);
-        assert_eq!(new_pulse(&mut last, pulse(8)), Some(pulse(8)));
-    }
-
-    /// Looks 0.25 s apart; the counter of nominally 1 GHz is 200 ppm fast and the system clock slewed by 500 ppm.
-    #[test]
-    fn a_pulse_is_placed_by_the_rate_that_the_two_clocks_have() {
-        let nominal = Period::from_hertz(1e9).unwrap();
-        let look = |seconds: f64| BracketedReading {
-            base: (1u64 << 63).wrapping_add_signed((seconds * 1e9 * 1.0002) as i64),
-            width: 40,
-            value: 7_000_000_000 + (seconds * 1e9 * 1.0005) as i128,
-        };
-        let looks = (look(0.0), look(0.25));
-        let at = |seconds: f64| Pulse { sequence: 1, realtime: look(seconds).value };
-        for seconds in [0.2, 0.01, 0.25, -1.5] {
-            let point = pulse_point(at(seconds), looks, nominal).unwrap();
-            assert!(point.base.abs_diff(look(seconds).base) <= 2, "{point:?}");
-            assert_eq!(point.value, if seconds < -1.0 { 5_000_000_000 } else { 7_000_000_000 });
-        }
-        assert_eq!(pulse_point(at(-2.5), looks, nominal), None, "of long ago");
-        assert_eq!(pulse_point(at(0.26), looks, nominal), None, "of the future");
-        let stepped = BracketedReading { value: looks.1.value + 1_000_000, ..looks.1 };
-        assert_eq!(pulse_point(at(0.2), (looks.0, stepped), nominal), None, "the clock was stepped by 1 ms");
-        assert_eq!(pulse_point(at(0.0), (looks.0, looks.0), nominal), None, "no time has passed");
     }
 }
