@@ -1,8 +1,8 @@
 //! The time from which the times of a whole list count.
 //!
 //! A log holds times within 50 days of its origin. A line may be wrong by anything, and the earliest one must not
-//! decide alone what is far from what: a single perception at 0 would make all others remote. So the origin is the first
-//! time that most others are near to.
+//! decide alone what is far from what: a single perception at 0 would make all others remote. So the origin is the
+//! first time that most others are near to.
 
 use super::rounds::SPAN_NS_MAX;
 
