@@ -103,6 +103,11 @@ struct Receiver {
 
 /// Gives samples until it is ended.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    if global.json {
+        return Err(Failure::usage(
+            "the samples go to the other daemon and nothing is answered here: leave --json out",
+        ));
+    }
     if args.interval == Span::ZERO && args.count.is_none() {
         return Err(Failure::usage("an --interval of 0 s needs a --count: samples without end or pause serve nothing"));
     }

@@ -11,6 +11,9 @@ const KEPT: usize = 64;
 /// few.
 const MOST_KINDS: usize = 1024;
 
+/// Of a kind that is limited as a whole.
+pub(crate) const WHOLE: &str = "";
+
 /// A longer detail is cut off [characters].
 const LONGEST_DETAIL: usize = 400;
 
@@ -36,11 +39,14 @@ pub(crate) struct Entry<'a> {
     pub(crate) detail: &'a str,
 }
 
+/// What is limited together: a server, the kind of its events, and the part of a kind that is limited for itself.
+type LimiterKey = (String, &'static str, &'static str);
+
 /// The memory of recent events.
 pub(crate) struct Journal {
     start: Moment<Mono>,
     now: Moment<Mono>,
-    limiters: BTreeMap<(String, &'static str), Limiter>,
+    limiters: BTreeMap<LimiterKey, Limiter>,
     kept: VecDeque<EventReport>,
 }
 
@@ -56,7 +62,13 @@ impl Journal {
 
     /// Logs an event, unless one of its kind was logged within the last minute.
     pub(crate) fn log(&mut self, entry: &Entry<'_>) {
-        let key = (entry.source.unwrap_or_default().to_owned(), entry.kind);
+        self.log_part(entry, WHOLE);
+    }
+
+    /// Logs an event, unless one of this part of its kind was logged within the last minute. The parts are a closed
+    /// list, such as the reasons for one thing: what is logged is bounded by their number.
+    pub(crate) fn log_part(&mut self, entry: &Entry<'_>, part: &'static str) {
+        let key = (entry.source.unwrap_or_default().to_owned(), entry.kind, part);
         if self.limiters.len() >= MOST_KINDS && !self.limiters.contains_key(&key) {
             self.limiters.clear();
         }
@@ -69,7 +81,7 @@ impl Journal {
     /// if it still holds, so that the last entry in the log is true.
     #[must_use]
     pub(crate) fn log_state(&mut self, entry: &Entry<'_>) -> bool {
-        let key = (entry.source.unwrap_or_default().to_owned(), entry.kind);
+        let key = (entry.source.unwrap_or_default().to_owned(), entry.kind, WHOLE);
         let may = self.limiters.get(&key).is_none_or(|limiter| limiter.would_admit(self.now));
         if may {
             self.log(entry);
@@ -170,6 +182,20 @@ mod tests {
         journal.notice("another kind", "with detail");
         assert_eq!(journal.latest().len(), 2);
         assert_eq!(journal.latest()[1].text, "another kind: with detail");
+    }
+
+    #[test]
+    fn parts_of_a_kind_are_limited_each() {
+        let mut journal = Journal::new(Moment::from_origin(Span::ZERO));
+        let entry = Entry { weight: Weight::Notice, source: Some("a"), kind: "turned away", detail: "" };
+        for _ in 0..500 {
+            ["domain", "version", WHOLE].into_iter().for_each(|part| journal.log_part(&entry, part));
+            journal.log(&entry);
+        }
+        assert_eq!(journal.latest().len(), 3);
+        journal.set_now(Moment::from_origin(Span::from_secs(60)));
+        journal.log_part(&entry, "domain");
+        assert_eq!(journal.latest().len(), 4);
     }
 
     #[test]

@@ -347,7 +347,8 @@ impl Peer {
                 self.waiting = Some(note);
                 self.log_waiting(context);
             } else {
-                self.log(context, note.weight, note.kind, &note.detail);
+                let Note { weight, kind, part, ref detail, .. } = note;
+                context.journal.log_part(&Entry { weight, source: Some(&self.name), kind, detail }, part);
             }
         }
         for exchange in &exchanges {

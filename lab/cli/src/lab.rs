@@ -7,7 +7,7 @@ mod traffic;
 pub(crate) mod truth;
 pub(crate) mod worker;
 
-use crate::failure::Failure;
+use crate::{Failure, GlobalOptions};
 
 /// Arguments of `ffclock-lab lab`.
 #[derive(clap::Args)]
@@ -29,7 +29,10 @@ enum LabCommand {
 }
 
 /// Runs a part of the laboratory.
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
+    if global.json {
+        return Err(Failure::usage("the parts of the laboratory have no answer in JSON: leave --json out"));
+    }
     match &args.part {
         LabCommand::Server(args) => server::run(args),
         LabCommand::Ask(args) => ask::run(args),

@@ -135,6 +135,6 @@ fn run(cli: &LabCli<Everything>) -> Result<(), Failure> {
             Public::Demo(args) => demo::run(global, args),
         },
         Everything::Hidden(Hidden::Generate(args)) => generate::run(global, args),
-        Everything::Hidden(Hidden::Lab(args)) => lab::run(args),
+        Everything::Hidden(Hidden::Lab(args)) => lab::run(global, args),
     }
 }

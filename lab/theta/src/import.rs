@@ -21,8 +21,8 @@ mod two_sided;
 
 pub use datagrams::{CapturedDatagram, each_datagram};
 pub use messages::{
-    MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, MessageTable, PassedOver, SENDERS_MAX,
-    TimeUnit, import_messages,
+    FaultyLine, ImportedMessages, LineFault, MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds,
+    MessageTable, PassedOver, SENDERS_MAX, TimeUnit, import_messages,
 };
 pub use requests::{ImportOptions, ImportSummary, OverlapRule, import};
 pub use streams::{StreamMessages, StreamOptions, StreamProtocol, StreamsPassedOver, read_streams};

@@ -7,6 +7,7 @@ mod doctor;
 mod feeding;
 mod feeding_clockbound;
 mod feeding_vmclock;
+mod json;
 mod moved;
 mod reading;
 mod terminal;

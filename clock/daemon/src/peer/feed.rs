@@ -2,7 +2,7 @@
 
 use super::{Beginning, Context, Ptp, Reference};
 use crate::config::ServerConfig;
-use crate::journal::Weight;
+use crate::journal::{WHOLE, Weight};
 use ffclock_control::protocol::SourceReport;
 use ffclock_ptp::PortIdentity;
 use ffclock_source::Reachability;
@@ -20,16 +20,23 @@ pub(super) struct Note {
     /// Whether it says what holds from now on. While the journal limits its kind it waits, until it may be logged or
     /// another state takes its place: the last one in the log is true.
     pub(super) is_state: bool,
+    /// The part of its kind that the journal limits for itself.
+    pub(super) part: &'static str,
 }
 
 impl Note {
     pub(super) const fn new(weight: Weight, kind: &'static str, detail: String) -> Self {
-        Note { weight, kind, detail, is_state: false }
+        Note { weight, kind, detail, is_state: false, part: WHOLE }
     }
 
     /// The same as what holds from now on.
     pub(super) fn lasting(self) -> Self {
         Note { is_state: true, ..self }
+    }
+
+    /// The same, limited for itself among those of its kind.
+    pub(super) fn part(self, part: &'static str) -> Self {
+        Note { part, ..self }
     }
 
     pub(super) fn warning(kind: &'static str, detail: impl ToString) -> Self {

@@ -268,7 +268,9 @@ impl Ptp {
         *count += 1;
         let is_first = *count == 1;
         self.notes.push(if is_first {
-            Note::notice("messages of PTP are turned away", self.rejections())
+            let detail = format!("{reason}; so far {}", self.rejections());
+            // A second reason may come at once, and is news too. The reasons are a closed list.
+            Note::notice("messages of PTP are turned away", detail).part(reason.name())
         } else {
             Note::detail("packet turned away", reason)
         });

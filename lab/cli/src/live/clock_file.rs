@@ -20,6 +20,8 @@ const TICK: usize = 4;
 const FREQUENCY: usize = 5;
 const CONSTANT: usize = 6;
 const STATUS: usize = 7;
+/// Of the header too: whether the programs that write have made their lock.
+const LOCK_IS_MADE: usize = 13;
 /// The kernel's tick [us], and its status before anything synchronised the clock (`STA_UNSYNC`).
 const TICK_US: i64 = 10_000;
 /// `time_constant` before anything set it.
@@ -75,6 +77,14 @@ pub(super) fn create(path: &Path, start: ClockStart) -> Result<(), Failure> {
     put(RING + 8, start.shown_ns.to_ne_bytes());
     put(RING + 24, start.frequency.to_ne_bytes());
     fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+/// Before the programs of another session have this clock: the lock in it is of programs that are gone, perhaps with
+/// the machine's last boot, and the first of them makes another.
+pub(super) fn forget_lock(path: &Path) -> Result<(), Failure> {
+    let file = fs::OpenOptions::new().write(true).open(path);
+    file.and_then(|file| file.write_all_at(&[0; 8], 8 * LOCK_IS_MADE as u64))
+        .map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 /// A clock that is looked at from outside.

@@ -7,8 +7,9 @@ use crate::live::oscillator_file::{OscillatorStart, SampledOscillator};
 use ffclock_sim::Oscillator;
 use ffclock_sim::scenario::{Fraction, OscillatorSpec};
 use ffclock_units::{Rate, Span};
+use std::io::Read;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 const SECOND: i64 = 1_000_000_000;
 const RAW_NS: i64 = 1_000 * SECOND;
@@ -202,6 +203,161 @@ fn adjtime_slews_by_500_ppm() {
     for (seconds, wanted) in [(1, 500_000.0), (2, 1_000_000.0), (3, 1_300_000.0), (9, 1_300_000.0)] {
         assert_near(bench.gain(second, second + seconds * SECOND), wanted, SECONDS_DIFFER_NS);
     }
+}
+
+/// So late that every segment there is lies before it.
+const LATE_NS: i64 = RAW_NS + 1_000_000 * SECOND;
+const STEP_NS: i64 = SECOND / 1000;
+
+/// A program that writes to the clock; it ends with the test, also with one that fails.
+struct Writer(Child);
+
+impl Writer {
+    fn signal(&self, name: &str) {
+        let done = Command::new("kill").args([name, &self.0.id().to_string()]).status().unwrap();
+        assert!(done.success(), "the program runs longer than the test needs it");
+    }
+
+    /// It ends well. Returns what it printed.
+    #[track_caller]
+    fn finish(mut self) -> String {
+        let mut said = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(self.0.wait().unwrap().success(), "{said}");
+        said.trim().to_owned()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Bench {
+    fn start(&self, words: &[&str]) -> Writer {
+        let command = self.own.command(&self.library, self.program(words));
+        Writer(Command::new(&command[0]).args(&command[1..]).stdout(Stdio::piped()).spawn().unwrap())
+    }
+
+    fn late(&self) -> i64 {
+        OutsideClock::open(&self.own.clock).unwrap().shown_at(LATE_NS).unwrap()
+    }
+
+    /// The sequence of the file: odd while it is written.
+    fn sequence(&self) -> u64 {
+        OutsideClock::open(&self.own.clock).unwrap().header().unwrap()[1]
+    }
+
+    /// Stops a program that writes again and again in the middle of a change. Returns the sequence then.
+    fn stop_in_a_change(&self, writer: &Writer) -> u64 {
+        let stat = format!("/proc/{}/stat", writer.0.id());
+        let begun = self.sequence();
+        loop {
+            writer.signal("-STOP");
+            while !fs::read_to_string(&stat).unwrap().contains(") T ") {
+                std::thread::yield_now();
+            }
+            let sequence = self.sequence();
+            if sequence > begun && !sequence.is_multiple_of(2) {
+                return sequence;
+            }
+            writer.signal("-CONT");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Runs a program that writes, and kills it in the middle of a change.
+    fn kill_in_a_change(&self, words: &[&str]) {
+        let writer = self.start(words);
+        self.stop_in_a_change(&writer);
+        drop(writer);
+    }
+}
+
+#[test]
+fn two_programs_write_one_clock_and_no_change_is_lost() {
+    let Some(bench) = Bench::set_up("two") else { return };
+    const STEPS: i64 = 200_000;
+    const MEANWHILE: i64 = 1000;
+    let before = bench.late();
+    for round in 1..=3 {
+        // On a busy machine two rarely run at once. So the first is stopped in the middle of a change, and both others
+        // have to wait for it.
+        let first = bench.start(&["steps", &STEPS.to_string()]);
+        let stopped_at = bench.stop_in_a_change(&first);
+        let others = [STEPS, MEANWHILE].map(|steps| bench.start(&["steps", &steps.to_string()]));
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(bench.sequence(), stopped_at, "nothing is written while another program writes");
+        first.signal("-CONT");
+        for writer in std::iter::once(first).chain(others) {
+            assert_eq!(writer.finish(), "0", "each sees all of its own steps");
+        }
+        assert_eq!(bench.late() - before, round * (2 * STEPS + MEANWHILE) * STEP_NS);
+        assert!(bench.sequence().is_multiple_of(2));
+    }
+}
+
+/// Both have the coming seconds written again and again: an offset is worked off to its end all the same.
+#[test]
+fn two_programs_write_the_coming_seconds_of_one_clock() {
+    let Some(bench) = Bench::set_up("ahead") else { return };
+    bench.act(&["pll", "800000", "0"]);
+    let before = bench.late();
+    let writers = [(); 2].map(|()| bench.start(&["reads", "20000"]));
+    for writer in writers {
+        writer.finish();
+    }
+    assert_near(bench.late() - before, 0.0, 100.0);
+}
+
+/// Its change was made or was not made; the clock is whole, and the next one goes on.
+#[test]
+fn a_program_that_is_killed_while_it_writes_leaves_a_whole_clock() {
+    let Some(bench) = Bench::set_up("killed") else { return };
+    let before = bench.late();
+    for number in 1..=10 {
+        bench.kill_in_a_change(&["steps", "1000000000"]);
+        // It neither waits for the dead nor reads what is half written.
+        let done = bench.act(&[]);
+        assert!(done.after[1] > done.before[1], "{done:?}");
+        let gained = bench.late() - before;
+        assert_eq!(gained % STEP_NS, 0, "no step is there by half, kill {number}");
+        bench.act(&["step", &STEP_NS.to_string()]);
+        assert_eq!(bench.late() - before, gained + STEP_NS, "kill {number}");
+    }
+}
+
+#[test]
+fn a_killed_program_leaves_what_was_to_come() {
+    let Some(bench) = Bench::set_up("killed-ahead") else { return };
+    bench.act(&["frequency", &(50 << 16).to_string()]);
+    bench.act(&["pll", "800000", "0"]);
+    let (before, frequency) = (bench.late(), bench.numbers(&["host"])[2]);
+    for _ in 0..10 {
+        bench.kill_in_a_change(&["reads", "1000000000"]);
+        assert_eq!(bench.numbers(&["host"])[2], frequency);
+        assert_near(bench.late() - before, 0.0, 100.0);
+    }
+}
+
+/// The lock of programs that are gone with an earlier boot is no lock, and their change is ended.
+#[test]
+fn another_session_has_the_clock_with_a_new_lock() {
+    let Some(bench) = Bench::set_up("lock") else { return };
+    bench.act(&["step", &STEP_NS.to_string()]);
+    let before = bench.late();
+    let file = fs::OpenOptions::new().read(true).write(true).open(&bench.own.clock).unwrap();
+    // As a machine that lost its power in the middle of a change leaves it: held by a process that is not there.
+    let mut lock = [0; 40];
+    file.read_exact_at(&mut lock, 8 * LOCK_IS_MADE as u64 + 8).unwrap();
+    lock[..4].copy_from_slice(&i32::MAX.to_ne_bytes());
+    file.write_all_at(&lock, 8 * LOCK_IS_MADE as u64 + 8).unwrap();
+    file.write_all_at(&(bench.sequence() + 1).to_ne_bytes(), 8).unwrap();
+    forget_lock(&bench.own.clock).unwrap();
+    bench.act(&["step", &STEP_NS.to_string()]);
+    assert_eq!(bench.late() - before, STEP_NS);
 }
 
 #[test]

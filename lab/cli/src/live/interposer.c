@@ -10,6 +10,9 @@
  * Programs that are static or make raw system calls are not covered. CLOCK_MONOTONIC and timers stay those of the host:
  * they differ by parts per million.
  *
+ * Several programs may have the same clock, such as a daemon and its follower. The lock of those that write lies in the
+ * clock file; one that is killed while it writes leaves the lock to the next, which repairs the clock first.
+ *
  * Layout: clock_file.rs and oscillator_file.rs, which make the files and read them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,9 +21,11 @@
 #include <linux/errqueue.h>
 #include <math.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,6 +36,7 @@
 #include <unistd.h>
 
 #define SECOND 1000000000LL
+#define MAGIC "FFLIVEC1"
 #define SEGMENTS 4096
 #define AHEAD 1024               /* seconds written ahead */
 #define SHIFT_PLL 2              /* include/linux/timex.h, as the rest of these */
@@ -54,7 +60,7 @@ struct segment {
     double phase;                /* the part of it that works off an offset */
     double offset;               /* ns of ADJ_OFFSET that remain after it */
     double adjust;               /* ns of adjtime that remain after it */
-    int64_t spare;
+    uint64_t change;             /* the sequence during the change that made it, or the segment it continues */
 };
 
 struct discipline {
@@ -69,14 +75,26 @@ struct discipline {
     int64_t tai;
 };
 
+/* What programs that write need among themselves. */
+struct writing {
+    uint64_t is_made;            /* the lock; the laboratory clears this before the programs of a session start */
+    pthread_mutex_t lock;
+    struct discipline before;    /* the change that is under way */
+    uint64_t drops;              /* of the ring: whether these two are to become the first and the count */
+    uint64_t first, count;
+};
+
 struct clock_file {
     uint64_t magic;
     uint64_t sequence;           /* odd while it is written */
     uint64_t first, count;       /* of the ring of segments */
     struct discipline discipline;
-    uint8_t spare[4096 - 32 - sizeof(struct discipline)];
+    struct writing writing;
+    uint8_t spare[4096 - 32 - sizeof(struct discipline) - sizeof(struct writing)];
     struct segment ring[SEGMENTS];
 };
+
+_Static_assert(offsetof(struct clock_file, writing) == 104 && offsetof(struct clock_file, ring) == 4096, "clock_file.rs");
 
 struct oscillator_file {
     uint64_t magic;
@@ -89,26 +107,33 @@ struct oscillator_file {
 
 static struct clock_file *file;
 static const struct oscillator_file *oscillator;
-static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 static int only_reads;           /* a witness: the clock is another program's */
 
-static void *map(const char *variable, int writable) {
+static int open_named(const char *variable, int writable) {
     const char *path = getenv(variable);
+    return path ? open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC) : -1;
+}
+
+static void *map(int fd, int writable) {
     struct stat about;
-    int fd = path ? open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC) : -1;
     if (fd < 0 || fstat(fd, &about) < 0) return NULL;
     void *at = mmap(NULL, (size_t)about.st_size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
-    close(fd);
     return at == MAP_FAILED ? NULL : at;
 }
+
+static int make_lock(int fd);
 
 /* A program that asked for a clock of its own and did not get it must not run on the host's. */
 __attribute__((constructor)) static void begin(void) {
     static const char refusal[] = "ffclock-live: no clock file or no oscillator file\n";
     only_reads = getenv("FFCLOCK_LIVE_WITNESS") != NULL;
-    file = map("FFCLOCK_LIVE_CLOCK", !only_reads);
-    oscillator = map("FFCLOCK_LIVE_OSCILLATOR", 0);
-    if (file && oscillator) return;
+    int clock = open_named("FFCLOCK_LIVE_CLOCK", !only_reads), own = open_named("FFCLOCK_LIVE_OSCILLATOR", 0);
+    file = map(clock, !only_reads);
+    oscillator = map(own, 0);
+    int is_ready = file && oscillator && (only_reads || make_lock(clock));
+    close(clock);
+    close(own);
+    if (is_ready) return;
     if (write(2, refusal, sizeof refusal - 1) < 0) _exit(126);
     _exit(126);
 }
@@ -155,10 +180,14 @@ static int64_t along(const struct segment *s, int64_t raw, double *part) {
 }
 
 static void extend_where_due(int64_t raw);
+static void change_begins(void);
+static void change_ends(void);
 
-/* The system clock at a reading of the raw counter. */
+/* The system clock at a reading of the raw counter. Where a change takes long, the program that makes it may be dead:
+ * the next one that has the lock repairs the clock. */
 static int64_t shown_at(int64_t raw) {
-    for (;;) {
+    for (int tries = 1;; tries++) {
+        if (tries % 1000 == 0 && !only_reads) change_begins(), change_ends();
         uint64_t before = __atomic_load_n(&file->sequence, __ATOMIC_ACQUIRE);
         int64_t shown = along(at(index_of(raw)), raw, NULL);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -174,21 +203,42 @@ static int64_t shown_now(void) {
 
 /* ---- the discipline: all below with the lock held and the sequence odd ---- */
 
+static void repair(void);
+
 static void change_begins(void) {
-    pthread_mutex_lock(&writing);
-    __atomic_store_n(&file->sequence, file->sequence + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    struct writing *w = &file->writing;
+    if (pthread_mutex_lock(&w->lock) == EOWNERDEAD) {
+        repair();
+        pthread_mutex_consistent(&w->lock);
+    }
+    w->before = file->discipline;
+    __atomic_store_n(&file->sequence, file->sequence + 1, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static void change_ends(void) {
     __atomic_store_n(&file->sequence, file->sequence + 1, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&writing);
+    pthread_mutex_unlock(&file->writing.lock);
 }
 
+/* The ring as it was to become without its oldest segment, also for one who was killed in the middle. */
+static void finish_drop(void) {
+    struct writing *w = &file->writing;
+    if (!__atomic_load_n(&w->drops, __ATOMIC_ACQUIRE)) return;
+    file->first = w->first, file->count = w->count;
+    __atomic_store_n(&w->drops, 0, __ATOMIC_RELEASE);
+}
+
+/* The count comes last: a segment is there as a whole, or not at all. */
 static void append(const struct segment *s) {
-    if (file->count == SEGMENTS) file->first = (file->first + 1) % SEGMENTS, file->count--;
+    struct writing *w = &file->writing;
+    if (file->count == SEGMENTS) {
+        w->first = (file->first + 1) % SEGMENTS, w->count = SEGMENTS - 1;
+        __atomic_store_n(&w->drops, 1, __ATOMIC_RELEASE);
+        finish_drop();
+    }
     *at(file->count) = *s;
-    file->count++;
+    __atomic_store_n(&file->count, file->count + 1, __ATOMIC_RELEASE);
 }
 
 static double base_slope(void) {
@@ -231,11 +281,38 @@ static void extend_where_due(int64_t raw) {
     change_ends();
 }
 
+/* After one who was killed in a change: the change is there if its first segment is, otherwise it never was. What was
+ * written ahead and went with it follows from the last segment. */
+static void repair(void) {
+    if (!(file->sequence & 1)) return;
+    finish_drop();
+    if (at(file->count - 1)->change != file->sequence) file->discipline = file->writing.before;
+    write_ahead(raw_at(host_now()));
+    __atomic_store_n(&file->sequence, file->sequence + 1, __ATOMIC_RELEASE);
+}
+
+/* Makes the lock unless another program has. While that is done, the file is locked, by a lock that no killed program
+ * keeps. */
+static int make_lock(int fd) {
+    struct writing *w = &file->writing;
+    pthread_mutexattr_t kind;
+    if (memcmp(&file->magic, MAGIC, sizeof file->magic) || flock(fd, LOCK_EX) < 0) return 0;
+    int is_made = w->is_made || (pthread_mutexattr_init(&kind) == 0
+        && pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED) == 0
+        && pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST) == 0
+        && pthread_mutex_init(&w->lock, &kind) == 0);
+    if (is_made && !w->is_made) repair();
+    w->is_made = (uint64_t)is_made;
+    flock(fd, LOCK_UN);
+    return is_made;
+}
+
 /* Ends the present segment: what was written ahead goes, and a new one begins at `raw`. */
 static struct segment cut(int64_t raw) {
     uint64_t index = index_of(raw);
-    file->count = index + 1;
+    __atomic_store_n(&file->count, index + 1, __ATOMIC_RELEASE);
     struct segment s = *at(index);
+    s.change = file->sequence;
     double part;
     s.shown = along(&s, raw, &part);
     s.shown_part = part;

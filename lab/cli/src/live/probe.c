@@ -1,5 +1,6 @@
 /* For the test of the interposer: does to its clock what the arguments say, and prints its raw counter and its clock
- * [ns] right before and right after. `host` prints the state of the discipline instead. */
+ * [ns] right before and right after. `host` prints the state of the discipline instead. `steps` and `reads` do so again
+ * and again, as fast as they can. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <linux/net_tstamp.h>
@@ -74,6 +75,28 @@ static int sent(void) {
     return 0;
 }
 
+/* Steps the clock by 1 ms each time, and prints how often it did not see its own step. */
+static int steps(long count) {
+    long missed = 0;
+    for (long i = 0; i < count; i++) {
+        struct timex x = {.modes = ADJ_SETOFFSET | ADJ_NANO, .time.tv_usec = 1000000};
+        int64_t before = read_clock(CLOCK_REALTIME);
+        if (adjtimex(&x) < 0) return 1;
+        missed += read_clock(CLOCK_REALTIME) < before + 1000000;
+    }
+    printf("%ld\n", missed);
+    return 0;
+}
+
+/* Asks for the state of the clock, which writes the coming seconds again. */
+static int reads(long count) {
+    for (long i = 0; i < count; i++) {
+        struct timex x = {.modes = 0};
+        if (adjtimex(&x) < 0) return 1;
+    }
+    return 0;
+}
+
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     long value = count > 2 ? atol(words[2]) : 0;
@@ -85,6 +108,8 @@ int main(int count, char **words) {
     }
     if (!strcmp(what, "stamp")) return stamp();
     if (!strcmp(what, "sent")) return sent();
+    if (!strcmp(what, "steps")) return steps(value);
+    if (!strcmp(what, "reads")) return reads(value);
     long seconds = value / 1000000000 - (value % 1000000000 < 0);
     if (!strcmp(what, "frequency")) x = (struct timex){.modes = ADJ_FREQUENCY, .freq = value};
     if (!strcmp(what, "tick")) x = (struct timex){.modes = ADJ_TICK, .tick = value};

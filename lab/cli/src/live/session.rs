@@ -156,7 +156,7 @@ impl SessionPlan {
         SampledOscillator::sample(Oscillator::new(&OscillatorSpec::default(), seed), start, length)
             .write(&own.oscillator)?;
         if own.clock.exists() {
-            return Ok(());
+            return clock_file::forget_lock(&own.clock);
         }
         clock_file::create(&own.clock, ClockStart { raw_ns, shown_ns: host_ns + START_ERROR_NS, frequency })
     }

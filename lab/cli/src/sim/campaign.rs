@@ -1,9 +1,10 @@
 //! `ffclock-lab sim campaign`: the strict bound against liars of every kind.
 
 use super::pool::{Jobs, Seeds, jobs, show_progress};
-use crate::{Failure, GlobalOptions, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_sim::lying::{LyingWorld, StrictReport};
 use serde::Serialize;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +39,8 @@ struct CampaignAnswer {
 
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if let Some(seed) = args.show {
-        return output::write(&LyingWorld::drawn(seed).text);
+        let LyingWorld { text, .. } = LyingWorld::drawn(seed);
+        return global.answer(&json!({ "seed": seed, "scenario": text }), || text.clone());
     }
     let seeds = [args.seeds.0.start, args.seeds.0.end - 1];
     let answer = CampaignAnswer { seeds, report: campaign(args) };

@@ -15,13 +15,14 @@ pub(super) struct Drawing<'a> {
     pub(super) output: &'a Path,
 }
 
-/// Hands `json` over. What the module prints goes to standard output, and what it complains of into the failure.
-pub(super) fn draw(drawing: &Drawing<'_>, title: &str, json: &str) -> Result<(), Failure> {
+/// Hands `json` over, and returns what the module prints; what it complains of goes into the failure.
+pub(super) fn draw(drawing: &Drawing<'_>, title: &str, json: &str) -> Result<String, Failure> {
     let failed = |error: std::io::Error| Failure::from(format!("cannot run {}: {error}", drawing.python.display()));
     let mut python = Command::new(drawing.python)
         .args(["-m", drawing.module, "-", "--title", title, "--output"])
         .arg(drawing.output)
         .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
@@ -31,7 +32,8 @@ pub(super) fn draw(drawing: &Drawing<'_>, title: &str, json: &str) -> Result<(),
     if !ended.status.success() {
         return Err(Failure::from(complaint(drawing, &String::from_utf8_lossy(&ended.stderr))));
     }
-    written.map_err(failed)
+    written.map_err(failed)?;
+    Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
 }
 
 /// Why nothing was drawn: without the package Python has only its own words for it.

@@ -4,8 +4,8 @@ mod streams;
 
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::import::{
-    ImportError, ImportOptions, ImportSummary, MessageOptions, MessageTable, OverlapRule, PassedOver, ServerCapture,
-    TimeUnit, TwoSidedOptions, import, import_messages, import_two_sided,
+    FaultyLine, ImportError, ImportOptions, ImportSummary, ImportedMessages, LineFault, MessageOptions, MessageTable,
+    OverlapRule, PassedOver, ServerCapture, TimeUnit, TwoSidedOptions, import, import_messages, import_two_sided,
 };
 use ffclock_units::{Rate, Span};
 use std::fmt::Write;
@@ -162,10 +162,11 @@ fn run_messages(global: &GlobalOptions, args: &Args, list: &Path) -> Result<(), 
         longest_ns: u64::MAX,
         rounds_open: usize::MAX,
     };
-    let (rounds, passed_over) = import_messages(&table, options, output(args)?).map_err(|error| named(&error))?;
+    let imported = import_messages(&table, options, output(args)?).map_err(|error| named(&error))?;
+    let ImportedMessages { rounds, passed_over, faulty } = imported;
     let json = serde_json::json!({
         "receiver": receiver, "senders": senders, "rounds": rounds.rounds(), "messages": rounds.taken(),
-        "passed_over": passed_over,
+        "passed_over": passed_over, "faulty": faulty,
     });
     let (place, reasons) = (output(args)?.display(), reasons(&passed_over));
     global.answer(&json, || {
@@ -173,7 +174,7 @@ fn run_messages(global: &GlobalOptions, args: &Args, list: &Path) -> Result<(), 
         let taken = format!("{} rounds, {} messages of {count} senders", rounds.rounds(), rounds.taken());
         let left_out =
             if reasons.is_empty() { String::new() } else { format!("passed over: {}\n", reasons.join(", ")) };
-        format!("{taken} to {receiver} in {place}\n{left_out}")
+        format!("{taken} to {receiver} in {place}\n{left_out}{}", faults(&faulty, noun_of(list)))
     })?;
     match passed_over.damage() {
         0 => Ok(()),
@@ -185,10 +186,14 @@ fn run_messages(global: &GlobalOptions, args: &Args, list: &Path) -> Result<(), 
 pub(super) fn read_list(list: &Path, unit: TimeUnitChoice) -> Result<MessageTable, Failure> {
     let named = |error: &dyn std::fmt::Display| Failure::from(format!("{}: {error}", list.display()));
     let file = File::open(list).map_err(|error| named(&error))?;
-    let is_parquet = list.extension().is_some_and(|extension| extension == "parquet");
     let unit = unit.into();
-    let table = if is_parquet { MessageTable::from_parquet(file, unit) } else { MessageTable::from_text(file, unit) };
+    let table =
+        if is_parquet(list) { MessageTable::from_parquet(file, unit) } else { MessageTable::from_text(file, unit) };
     table.map_err(|error| named(&error))
+}
+
+fn is_parquet(list: &Path) -> bool {
+    list.extension().is_some_and(|extension| extension == "parquet")
 }
 
 /// Senders as they were given; a name that comes twice is a slip.
@@ -210,9 +215,30 @@ pub(super) fn reasons(passed_over: &PassedOver) -> Vec<String> {
         (repeated, "repeat an id of their sender"),
         (out_of_order, "are out of the order of perception"),
         (too_long, "take longer than messages may"),
-        (remote, "are more than 50 days from the first"),
+        (remote, "are more than 50 days from the others"),
     ];
     reasons.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect()
+}
+
+/// What a message of a list stands in.
+fn noun_of(list: &Path) -> &'static str {
+    if is_parquet(list) { "row" } else { "line" }
+}
+
+/// The first lines that were passed over, each with its reason.
+fn faults(faulty: &[FaultyLine], noun: &str) -> String {
+    faulty.iter().fold(String::new(), |mut text, FaultyLine { line, reason }| {
+        let reason = match reason {
+            LineFault::Malformed => "is no message",
+            LineFault::Strangers => "comes from another sender",
+            LineFault::Repeated => "repeats an id of its sender",
+            LineFault::OutOfOrder => "is out of the order of perception",
+            LineFault::TooLong => "takes longer than messages may",
+            LineFault::Remote => "has a time that is more than 50 days from the others",
+        };
+        let _ = writeln!(text, "  {noun} {line} {reason}");
+        text
+    })
 }
 
 fn render(found: &ImportSummary, place: &Path) -> String {

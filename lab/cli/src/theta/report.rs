@@ -12,6 +12,8 @@ use std::path::PathBuf;
   $ ffclock-lab theta report run-1 --output out
   out/theta.png
   out/theta.html
+  $ ffclock-lab theta report run-1 --output out --json
+  {\"written\":[\"out/theta.png\",\"out/theta.html\"]}
   $ ffclock-lab theta analyse run-1 --json        (the same figures, for programs)
 
 Needs the Python package ffclock with numpy and matplotlib: pip install 'ffclock[analysis]'.")]
@@ -27,10 +29,12 @@ pub(super) struct Args {
     python: PathBuf,
 }
 
-pub(super) fn run(_: &GlobalOptions, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let results: Results = analyse::for_figures(&args.log)?;
     let drawing = Drawing { module: "ffclock.theta_report", python: &args.python, output: &args.output };
     let title = format!("Message delay correlation: {}", args.log.display());
-    drawing::draw(&drawing, &title, &output::to_json(&results)?)?;
+    let files = drawing::draw(&drawing, &title, &output::to_json(&results)?)?;
+    let written: Vec<&str> = files.lines().collect();
+    global.answer(&serde_json::json!({ "written": written }), || files.clone())?;
     analyse::verdict(&results.report)
 }

@@ -209,6 +209,8 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
                 command.arg("--file").arg(&file);
                 loads.1.push(file);
             }
+            // What a load has done is no part of the run's answer.
+            command.stdout(Stdio::null());
             loads.0.push((format!("{name} on host{host}"), command.spawn()?));
         }
     }

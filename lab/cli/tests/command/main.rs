@@ -6,6 +6,7 @@
 mod common;
 mod counters;
 mod documented;
+mod json;
 mod overwriting;
 mod report;
 mod simulating;

@@ -5,14 +5,17 @@
 //! follow; a round is an id, in the order in which the first message of each is perceived. The same rules make a log
 //! ([`import_messages`]) and feed an analysis that never ends ([`crate::watch`]), so both give the same figures.
 
+mod faulty_lines;
 mod lines;
 mod open_rounds;
+mod origin;
 mod rounds;
 mod table;
 
+pub use faulty_lines::{FaultyLine, LineFault};
 pub use lines::{MessageLine, MessageLines, TimeUnit};
 pub use rounds::{MessageOptions, MessageRounds, PassedOver};
-pub use table::{MessageTable, import_messages};
+pub use table::{ImportedMessages, MessageTable, import_messages};
 
 /// More senders are refused.
 pub const SENDERS_MAX: usize = 1000;

@@ -360,6 +360,25 @@ fn silence_has_its_reasons() {
     assert_eq!(server.standing(), Reachability::Reachable);
 }
 
+/// Each new reason is an event, however soon it comes after another; the rest of a flood is counted.
+#[test]
+fn each_reason_to_turn_a_message_away_is_an_event_once() {
+    let mut context = context();
+    let mut peer = Peer::new(config(), environment(), None, context.now);
+    let mut server = ptp();
+    for _ in 0..200 {
+        PtpRejection::ALL.into_iter().for_each(|reason| server.reject(reason));
+    }
+    peer.feed = Some(Box::new(server));
+    peer.digest(0, &mut context);
+    let events = context.journal.latest();
+    let begins = |reason: PtpRejection| format!("messages of PTP are turned away: {reason}; so far ");
+    for reason in PtpRejection::ALL {
+        assert_eq!(events.iter().filter(|event| event.text.starts_with(&begins(reason))).count(), 1, "{reason}");
+    }
+    assert_eq!(events.len(), PtpRejection::ALL.len(), "{events:?}");
+}
+
 /// A master that is heard by multicast chooses how often its Syncs come.
 #[test]
 fn a_master_whose_syncs_are_rare_is_not_silent_between_two() {

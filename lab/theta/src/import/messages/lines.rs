@@ -1,6 +1,6 @@
 //! Lines of text to messages: total and bounded, for input of any length.
 
-use super::MessageError;
+use super::{FaultyLine, MessageError};
 
 /// A longer line is passed over.
 const LINE_BYTES_MAX: usize = 4096;
@@ -49,6 +49,8 @@ impl TimeUnit {
 /// A message as a line says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageLine<'a> {
+    /// Its place in the list: the line of a text, whose header is line 1, or the row of a table, from 1 on.
+    pub number: u64,
     /// Who sent it.
     pub sender: &'a str,
     /// Who perceived it.
@@ -89,7 +91,7 @@ impl LineForm {
         }
     }
 
-    fn message<'a>(&self, line: &'a str, unit: TimeUnit) -> Option<MessageLine<'a>> {
+    fn message<'a>(&self, line: &'a str, (number, unit): (u64, TimeUnit)) -> Option<MessageLine<'a>> {
         let mut fields = [None; COLUMNS.len()];
         for (field, column) in line.split(self.separator).zip(&self.columns) {
             if let Some(column) = column {
@@ -101,7 +103,7 @@ impl LineForm {
         if sender.is_empty() || receiver.is_empty() || id.is_empty() {
             return None;
         }
-        Some(MessageLine { sender, receiver, id, sent_ns: unit.parse_ns(sent)?, perceived_ns })
+        Some(MessageLine { number, sender, receiver, id, sent_ns: unit.parse_ns(sent)?, perceived_ns })
     }
 }
 
@@ -119,14 +121,18 @@ pub struct MessageLines {
     form: Option<LineForm>,
     /// The begin of a line whose end has not come.
     begun: Vec<u8>,
+    /// Lines so far.
+    number: u64,
     /// Lines that are no messages.
     pub malformed: u64,
+    /// The first of them.
+    pub(crate) malformed_at: Vec<u64>,
 }
 
 impl MessageLines {
     /// Before the first line.
     pub fn new(unit: TimeUnit) -> Self {
-        MessageLines { unit, form: None, begun: vec![], malformed: 0 }
+        MessageLines { unit, form: None, begun: vec![], number: 0, malformed: 0, malformed_at: vec![] }
     }
 
     /// Takes the next bytes, and hands over each message whose line ends in them.
@@ -177,16 +183,22 @@ impl MessageLines {
         line: &[u8],
         take: &mut dyn FnMut(&MessageLine<'_>) -> Result<(), MessageError>,
     ) -> Result<(), MessageError> {
+        self.number += 1;
         let text = std::str::from_utf8(line).ok().filter(|line| line.len() <= LINE_BYTES_MAX);
         let Some(form) = &self.form else {
             self.form = Some(LineForm::of(text.unwrap_or_default())?);
             return Ok(());
         };
-        match text.and_then(|text| form.message(text, self.unit)) {
+        match text.and_then(|text| form.message(text, (self.number, self.unit))) {
             Some(message) => take(&message),
             None => {
                 // An empty line, as at the end of many files, hides nothing.
-                self.malformed += u64::from(!line.trim_ascii().is_empty());
+                if !line.trim_ascii().is_empty() {
+                    self.malformed += 1;
+                    if self.malformed_at.len() < FaultyLine::NAMED_MAX {
+                        self.malformed_at.push(self.number);
+                    }
+                }
                 Ok(())
             }
         }

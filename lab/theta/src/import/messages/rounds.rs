@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
 /// Times farther from the origin do not fit a log: 50 days.
-const SPAN_NS_MAX: u64 = 50 * DAY_NS;
+pub(super) const SPAN_NS_MAX: u64 = 50 * DAY_NS;
 /// A list without an end counts from a later origin when it has come this far.
 const ORIGIN_NS_MAX: u64 = 25 * DAY_NS;
 /// As many messages in a row, all of them more than 50 days after those before: time has gone on. If all of them are
@@ -54,7 +54,7 @@ pub struct PassedOver {
     pub out_of_order: u64,
     /// They took longer than messages may.
     pub too_long: u64,
-    /// More than 50 days from the first one; in a list without an end, from the one before.
+    /// More than 50 days from most others; in a list without an end, from the one before.
     pub remote: u64,
 }
 
@@ -117,6 +117,11 @@ impl MessageRounds {
         })
     }
 
+    /// Times count from this one on, in nanoseconds, in place of that of the first message.
+    pub(super) fn count_from(&mut self, origin_ns: Option<i64>) {
+        self.origin_ns = origin_ns;
+    }
+
     /// The run, of one host.
     pub fn run(&self) -> RunDescription {
         let MessageOptions { receiver, senders, tolerated, longest_ns, .. } = &self.options;
@@ -146,7 +151,7 @@ impl MessageRounds {
         OpenRounds::bytes_beyond(senders)
     }
 
-    /// The clock of all: the times of the list count from its first perception.
+    /// The clock of all: the times of the list count from a perception in it.
     ///
     /// # Panics
     /// Never: a nanosecond is a period.

@@ -1,6 +1,11 @@
 //! A whole list of messages in memory, and the log that is made of it.
 
-use super::{MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, PassedOver, TimeUnit};
+use super::faulty_lines::FaultyLines;
+use super::origin::origin_ns;
+use super::rounds::SPAN_NS_MAX;
+use super::{
+    FaultyLine, LineFault, MessageError, MessageLine, MessageLines, MessageOptions, MessageRounds, PassedOver, TimeUnit,
+};
 use crate::log::LogWriter;
 use ffclock_parquet_input::{guarded, open};
 use parquet::basic::{ConvertedType, LogicalType, Type};
@@ -17,9 +22,15 @@ use std::path::Path;
 struct TableRow {
     perceived_ns: i64,
     /// Where the messages were perceived at the same time, their order in the list decides.
-    number: usize,
+    number: u64,
     sent_ns: i64,
     words: [u32; 3],
+}
+
+impl TableRow {
+    const fn took_ns(&self) -> u64 {
+        self.perceived_ns.abs_diff(self.sent_ns)
+    }
 }
 
 /// All messages of a list that were perceived, in the order of their perception.
@@ -30,6 +41,8 @@ pub struct MessageTable {
     rows: Vec<TableRow>,
     lost: u64,
     malformed: u64,
+    /// The first lines that are no messages.
+    malformed_at: Vec<u64>,
     /// What the source of the list is known to have left out.
     left_out: u64,
 }
@@ -63,6 +76,7 @@ impl MessageTable {
         }
         lines.finish(&mut |message| table.add(message))?;
         table.malformed = lines.malformed;
+        table.malformed_at = lines.malformed_at;
         table.finish();
         Ok(table)
     }
@@ -86,14 +100,16 @@ impl MessageTable {
         let time_unit = |name| unit_of(column(name)?, unit).ok_or(MessageError::OtherTimes(name));
         let units = [time_unit("sent")?, time_unit("perceived")?];
         let mut rows = guarded(|| file.get_row_iter(None))?;
+        let mut number = 0;
         while let Some(row) = guarded(|| rows.next().transpose())? {
+            number += 1;
             let mut fields: [String; 5] = Default::default();
             for (name, field) in row.get_column_iter() {
                 if let Some(place) = names.iter().position(|known| known == name) {
                     fields[place] = text_of(field);
                 }
             }
-            table.add_fields(&fields, units)?;
+            table.add_fields((number, &fields), units)?;
         }
         table.finish();
         Ok(table)
@@ -101,16 +117,19 @@ impl MessageTable {
 
     fn add_fields(
         &mut self,
-        fields: &[String; 5],
+        (number, fields): (u64, &[String; 5]),
         [sent_unit, perceived_unit]: [TimeUnit; 2],
     ) -> Result<(), MessageError> {
         let [sender, receiver, id, sent, perceived] = fields;
         let perceived_ns = perceived_unit.parse_ns(perceived);
         let is_whole = ![sender, receiver, id].iter().any(|word| word.is_empty());
         match sent_unit.parse_ns(sent).filter(|_| is_whole && (perceived_ns.is_some() || perceived.is_empty())) {
-            Some(sent_ns) => self.add(&MessageLine { sender, receiver, id, sent_ns, perceived_ns }),
+            Some(sent_ns) => self.add(&MessageLine { number, sender, receiver, id, sent_ns, perceived_ns }),
             None => {
                 self.malformed += 1;
+                if self.malformed_at.len() < FaultyLine::NAMED_MAX {
+                    self.malformed_at.push(number);
+                }
                 Ok(())
             }
         }
@@ -118,13 +137,13 @@ impl MessageTable {
 
     /// Adds a message.
     pub(crate) fn add(&mut self, message: &MessageLine<'_>) -> Result<(), MessageError> {
-        let &MessageLine { sender, receiver, id, sent_ns, perceived_ns } = message;
+        let &MessageLine { number, sender, receiver, id, sent_ns, perceived_ns } = message;
         let Some(perceived_ns) = perceived_ns else {
             self.lost += 1;
             return Ok(());
         };
         let words = [sender, receiver, id].map(|word| self.number(word));
-        self.rows.push(TableRow { perceived_ns, number: self.rows.len(), sent_ns, words });
+        self.rows.push(TableRow { perceived_ns, number, sent_ns, words });
         Ok(())
     }
 
@@ -140,6 +159,11 @@ impl MessageTable {
 
     fn word(&self, number: u32) -> &str {
         &self.words[number as usize]
+    }
+
+    fn line(&self, &TableRow { number, sent_ns, perceived_ns, words }: &TableRow) -> MessageLine<'_> {
+        let [sender, receiver, id] = words.map(|word| self.word(word));
+        MessageLine { number, sender, receiver, id, sent_ns, perceived_ns: Some(perceived_ns) }
     }
 
     /// The only receiver.
@@ -178,11 +202,13 @@ impl MessageTable {
         found
     }
 
-    /// The longest message to a receiver, in nanoseconds.
-    fn longest_ns(&self, receiver: &str) -> u64 {
-        let Some(&receiver) = self.numbers.get(receiver) else { return 0 };
-        let to_it = self.rows.iter().filter(|row| row.words[1] == receiver);
-        to_it.map(|row| row.perceived_ns.abs_diff(row.sent_ns)).max().unwrap_or(0)
+    /// The messages to a receiver from these senders whose own times are near to each other.
+    fn consistent(&self, MessageOptions { receiver, senders, .. }: &MessageOptions) -> impl Iterator<Item = &TableRow> {
+        let receiver = self.numbers.get(receiver).copied();
+        let mut is_sender = vec![false; self.words.len()];
+        senders.iter().filter_map(|name| self.numbers.get(name)).for_each(|&name| is_sender[name as usize] = true);
+        let to_it = self.rows.iter().filter(move |row| Some(row.words[1]) == receiver);
+        to_it.filter(move |row| is_sender[row.words[0] as usize] && row.took_ns() <= SPAN_NS_MAX)
     }
 }
 
@@ -214,8 +240,19 @@ fn text_of(field: &Field) -> String {
     }
 }
 
+/// The outcome of an import.
+#[derive(Debug)]
+pub struct ImportedMessages {
+    /// The rounds of the log.
+    pub rounds: MessageRounds,
+    /// What was left out, counted.
+    pub passed_over: PassedOver,
+    /// The first lines that should not have been left out.
+    pub faulty: Vec<FaultyLine>,
+}
+
 /// Makes a log in `directory` of the messages to a receiver. The longest of them sets `longest_ns`, and all rounds are
-/// remembered.
+/// remembered. A line that is far from most others is left out, wherever it is.
 ///
 /// # Errors
 /// [`MessageError`].
@@ -223,19 +260,25 @@ pub fn import_messages(
     table: &MessageTable,
     options: MessageOptions,
     directory: &Path,
-) -> Result<(MessageRounds, PassedOver), MessageError> {
-    let longest_ns = table.longest_ns(&options.receiver).min(50 * 86_400 * 1_000_000_000);
+) -> Result<ImportedMessages, MessageError> {
+    let longest_ns = table.consistent(&options).map(TableRow::took_ns).max().unwrap_or(0);
+    let origin_ns = origin_ns(&table.consistent(&options).map(|row| row.perceived_ns).collect::<Vec<_>>());
     let chosen = options.receiver.clone();
     let mut rounds = MessageRounds::new(MessageOptions { longest_ns, rounds_open: usize::MAX, ..options })?;
+    rounds.count_from(origin_ns);
     if !table.rows.iter().any(|row| table.word(row.words[1]) == chosen) {
         return Err(MessageError::Nothing(chosen));
     }
     let mut writer = LogWriter::create(directory, &rounds.run())?;
     writer.clock(MessageRounds::clock());
+    let mut faulty = FaultyLines::default();
+    table.malformed_at.iter().for_each(|&line| faulty.note(line, LineFault::Malformed));
     for row in &table.rows {
-        let [sender, receiver, id] = row.words.map(|word| table.word(word));
-        let (sent_ns, perceived_ns) = (row.sent_ns, Some(row.perceived_ns));
-        rounds.take(&MessageLine { sender, receiver, id, sent_ns, perceived_ns }, &mut |event| writer.event(event))?;
+        let before = rounds.passed_over();
+        rounds.take(&table.line(row), &mut |event| writer.event(event))?;
+        if let Some(reason) = rounds.passed_over().fault_since(&before) {
+            faulty.note(row.number, reason);
+        }
     }
     if rounds.taken() == 0 {
         writer.discard()?;
@@ -246,7 +289,7 @@ pub fn import_messages(
     passed_over.malformed += table.malformed;
     writer.run_mut().unrecorded = passed_over.damage() + table.left_out;
     writer.finish()?;
-    Ok((rounds, passed_over))
+    Ok(ImportedMessages { rounds, passed_over, faulty: faulty.first() })
 }
 
 #[cfg(test)]

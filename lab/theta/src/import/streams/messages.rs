@@ -157,14 +157,14 @@ impl StreamMessages {
         let receiver = self.client.to_string();
         let names: Vec<_> = self.servers.iter().map(ToString::to_string).collect();
         let mut table = MessageTable::incomplete(self.damage());
-        for (server, id, StreamMessage { sent_ns, perceived_ns, .. }) in self.numbered() {
+        for (number, (server, id, StreamMessage { sent_ns, perceived_ns, .. })) in (1..).zip(self.numbered()) {
             let (sender, id) = (names[server].as_str(), id.to_string());
-            table.add(&MessageLine { sender, receiver: &receiver, id: &id, sent_ns, perceived_ns })?;
+            table.add(&MessageLine { number, sender, receiver: &receiver, id: &id, sent_ns, perceived_ns })?;
         }
         table.finish();
         let senders = self.servers().iter().map(ToString::to_string).collect();
         let (longest_ns, rounds_open) = (u64::MAX, usize::MAX);
         let options = MessageOptions { receiver, senders, tolerated, longest_ns, rounds_open };
-        import_messages(&table, options, directory).map(|(rounds, _)| rounds)
+        import_messages(&table, options, directory).map(|imported| imported.rounds)
     }
 }
