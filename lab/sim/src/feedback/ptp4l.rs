@@ -3,9 +3,9 @@
 //! Source: linuxptp, manual page ptp4l(8) (`tsproc_mode filter`, `delay_filter moving_median` of 10). The delay is made
 //! when a Delay_Resp has come, of the newest Sync (t1, t2) and of the request (t3, t4):
 //! ((t2 - t3) * ratio + (t4 - t1)) / 2. There, ratio is the master's rate over the clock's as the servo knows it. The
-//! offset of a Sync is t2 - t1 minus the median of the newest ten delays; before there is one, nothing is steered. In the
-//! mode `raw_weight` it is t2 - t1 minus the delay of this Sync and the newest request, and its weight that median over
-//! that delay, at most 1.
+//! offset of a Sync is t2 - t1 minus the median of the newest ten delays; before there is one, nothing is steered. In
+//! the mode `raw_weight` it is t2 - t1 minus the delay of this Sync and the newest request, and its weight that median
+//! over that delay, at most 1.
 
 use super::pi::DelayFilter;
 use super::{ClockStart, OffsetServo, SteeringTime, SystemClock};
