@@ -3,7 +3,7 @@
 //! All of them see the same packets at the same counter readings. Feed-forward clocks are estimators driven as the
 //! daemon drives them; feedback clocks keep a system clock and take their stamps with it.
 
-use crate::feedback::{Disciplined, Pi, Pll, Regression};
+use crate::feedback::{ClockStart, Disciplined, Pi, Pll, Regression};
 use crate::scenario::Scenario;
 use crate::several::{
     Chrony, Contender, DisciplinedByMany, ENSEMBLES, Elected, GUARDS, Joint, Ntpd, OfOne, PollTimes, ReaderView,
@@ -29,8 +29,10 @@ pub fn names_in(scenario: &Scenario) -> Vec<&str> {
 
 /// Whether some clock or oracle has this name.
 pub(crate) fn is_name(name: &str) -> bool {
-    let of_signals = crate::signals::SERVOS.contains(&name) || name == crate::signals::OPTIMUM;
-    of_signals || NAMES.contains(&name) || ENSEMBLES.contains(&name) || crate::oracle::ORACLES.contains(&name)
+    crate::signals::is_name(name)
+        || NAMES.contains(&name)
+        || ENSEMBLES.contains(&name)
+        || crate::oracle::ORACLES.contains(&name)
 }
 
 /// A clock at one reading of the counter.
@@ -129,16 +131,21 @@ impl Maker<'_> {
 
     fn of_one(&self, name: &str) -> Option<Box<dyn Timekeeper>> {
         let nominal = self.scenario.counter.nominal();
+        let start = ClockStart::of(self.scenario);
+        let (memory, frequency) = (start.memory(), start.frequency());
         Some(match name {
-            "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)))),
+            "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, memory)))),
             "learned" => {
-                let learned = Learned::new(self.learned.clone(), ClassicConfig::default(), nominal, None);
+                let learned = Learned::new(self.learned.clone(), ClassicConfig::default(), nominal, memory);
                 Box::new(FeedForward::new(Box::new(learned)))
             }
-            "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp())),
-            "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd())),
-            "pll" => Box::new(Disciplined::new(nominal, Pll::default())),
-            "regression" => Box::new(Disciplined::new(nominal, Regression::default())),
+            "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp().started(frequency)).started(&start)),
+            "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd().started(frequency)).started(&start)),
+            "pll" => {
+                let pll = Pll::started(frequency, self.scenario.poll.seconds());
+                Box::new(Disciplined::new(nominal, pll).started(&start))
+            }
+            "regression" => Box::new(Disciplined::new(nominal, Regression::default()).started(&start)),
             _ => return None,
         })
     }

@@ -1,21 +1,28 @@
 //! Feedback clocks to compare with: a system clock, and the algorithms that steer it.
 //!
 //! They are opponents, not straw men: each runs with the defaults that its source documents, and steps to the first
-//! measurement as all of these daemons can be configured to.
+//! measurement as all of these daemons can be configured to. In a world with a `start` they begin as after an earlier
+//! run instead, with a clock that runs and the rate that was left, and step by their own rules only.
 
 mod linreg;
 mod pi;
 mod pll;
 mod ptp4l;
+mod ptpd;
 mod regression;
+mod start;
 mod system_clock;
 
 pub(crate) use linreg::Linreg;
 pub(crate) use pi::Pi;
 pub(crate) use pll::{ClockDiscipline, ClockFilter, FilterChoice, FilterStage, LOST_MAX, Pll, PollWatch, STAGES};
-pub(crate) use ptp4l::Ptp4l;
+pub(crate) use ptp4l::{Ptp4l, StampProcessing};
+pub(crate) use ptpd::Ptpd;
 pub(crate) use regression::{Aim, Corrector, FittedLine, Regression, SampleHistory};
+pub(crate) use start::ClockStart;
 pub(crate) use system_clock::SystemClock;
+
+use pi::{PTPD_INTEGRAL, PTPD_PROPORTIONAL, PTPD_STEP_S, PTPD_STIFFNESS};
 
 use crate::clock::{Read, Timekeeper};
 use ffclock_units::{Counter, Exchange, Moment, Period, Span, Tai};
@@ -57,6 +64,8 @@ pub(crate) struct SteeringTime {
     pub(crate) counter: Counter,
     /// Time of the uncorrected counter since the first measurement [s].
     pub(crate) raw_time: f64,
+    /// How much the measurement is worth, at most 1; for servos that weight.
+    pub(crate) weight: f64,
 }
 
 /// Steers a system clock by offsets that were made elsewhere, as the servos of linuxptp do.
@@ -88,6 +97,14 @@ struct SteeredClock {
 impl Steered {
     pub(crate) fn new(nominal: Period) -> Self {
         Steered { nominal, running: None }
+    }
+
+    /// As an earlier run left it, where one did.
+    fn started(nominal: Period, start: &ClockStart) -> Self {
+        let second = nominal.ticks_in(Span::from_secs(1));
+        let running =
+            start.clock().map(|(clock, origin)| SteeredClock { clock, origin, next_second: origin.0 + second });
+        Steered { nominal, running }
     }
 
     /// Lives through the seconds up to `counter`.
@@ -162,6 +179,11 @@ pub(crate) struct Disciplined<S> {
 impl<S: Servo + Clone> Disciplined<S> {
     pub(crate) fn new(nominal: Period, servo: S) -> Self {
         Disciplined { fresh: servo.clone(), servo, steered: Steered::new(nominal), sent: None }
+    }
+
+    /// The same with the system clock that an earlier run left, where one did.
+    pub(crate) fn started(self, start: &ClockStart) -> Self {
+        Disciplined { steered: Steered::started(self.steered.nominal, start), ..self }
     }
 
     fn advance(&mut self, counter: Counter) {

@@ -16,11 +16,11 @@ use crate::account::{ClockAccount, ReadingTime};
 use crate::agenda::Agenda;
 use crate::clock::{FeedForward, Read, Timekeeper};
 use crate::counter::SimulatedCounter;
-use crate::feedback::{Linreg, OffsetServo, Pi, Ptp4l};
+use crate::feedback::{ClockStart, Linreg, OffsetServo, Pi, Ptp4l, Ptpd, StampProcessing};
 use crate::oscillator::Oscillator;
 use crate::random::Random;
 use crate::result::ClockResult;
-use crate::scenario::Scenario;
+use crate::scenario::{PtpStamps, Scenario};
 use crate::world::{Cast, RunOutcome, ShownReading, Sinks, begin, reading_interval};
 use ffclock_estimator::{Classic, ClassicConfig, Learned};
 use ffclock_ptp::PtpObservation;
@@ -33,15 +33,28 @@ use pulses::PulseReceiver;
 
 /// The servos of ptp4l that a master of PTP is followed with, beside our clocks.
 pub(crate) const SERVOS: [&str; 2] = ["ptp4l", "linreg"];
+/// The second with raw, weighted offsets, as its manual has it for software stamps.
+const LINREG_RAW: &str = "linreg-raw";
 /// The best that any clock could do.
 pub(crate) const OPTIMUM: &str = "optimum";
 const OF_MASTER: [&str; 5] = ["classic", "learned", SERVOS[0], SERVOS[1], OPTIMUM];
+/// Of a master whose messages are stamped by the kernel; what would be best there is not worked out.
+const OF_MASTER_IN_SOFTWARE: [&str; 6] = ["classic", "learned", SERVOS[0], SERVOS[1], LINREG_RAW, "ptpd"];
 const OF_PULSES: [&str; 3] = ["classic", "learned", OPTIMUM];
+
+/// Whether a clock of such worlds alone has this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    SERVOS.contains(&name) || name == LINREG_RAW || name == OPTIMUM
+}
 
 /// The clocks of such a world; `None` of a world of servers.
 pub(crate) fn names_in(scenario: &Scenario) -> Option<&'static [&'static str]> {
     let of_pulses = scenario.pulses.map(|_| OF_PULSES.as_slice());
-    scenario.ptp.map(|_| OF_MASTER.as_slice()).or(of_pulses)
+    let of_master = |stamps| match stamps {
+        PtpStamps::Hardware => OF_MASTER.as_slice(),
+        PtpStamps::Software => OF_MASTER_IN_SOFTWARE.as_slice(),
+    };
+    scenario.ptp.map(|ptp| of_master(ptp.stamps)).or(of_pulses)
 }
 
 /// What a clock can hear.
@@ -91,18 +104,42 @@ impl<S: OffsetServo> Listener for Ptp4l<S> {
     }
 }
 
+impl Listener for Ptpd {
+    fn hear(&mut self, heard: Heard<'_>) {
+        if let Heard::Message(observation) = heard {
+            self.observe(observation);
+        }
+    }
+
+    fn read(&mut self, counter: Counter) -> Option<Read> {
+        Some(Read { time: Ptpd::read(self, counter)?, claims: None })
+    }
+}
+
+/// The servo of ptp4l by the kind of stamps.
+fn pi(scenario: &Scenario) -> Pi {
+    match scenario.ptp.map(|ptp| ptp.stamps).unwrap_or_default() {
+        PtpStamps::Hardware => Pi::for_hardware_stamps(),
+        PtpStamps::Software => Pi::linuxptp(),
+    }
+}
+
 /// A clock by its name.
 fn listener(name: &str, scenario: &Scenario, cast: &Cast<'_>) -> Option<Box<dyn Listener>> {
-    let nominal = scenario.counter.nominal();
+    let (nominal, start) = (scenario.counter.nominal(), ClockStart::of(scenario));
+    let (memory, frequency) = (start.memory(), start.frequency());
+    let linreg = || Ptp4l::new(nominal, Linreg::new(scenario.poll.seconds()).started(frequency));
     Some(match name {
-        "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)))),
+        "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, memory)))),
         "learned" => {
-            let learned = Learned::new(cast.learned.clone(), ClassicConfig::default(), nominal, None);
+            let learned = Learned::new(cast.learned.clone(), ClassicConfig::default(), nominal, memory);
             Box::new(FeedForward::new(Box::new(learned)))
         }
-        "ptp4l" => Box::new(Ptp4l::new(nominal, Pi::for_hardware_stamps())),
+        "ptp4l" => Box::new(Ptp4l::new(nominal, pi(scenario).started(frequency)).started(&start)),
+        "ptpd" => Box::new(Ptpd::new(nominal, &start)),
         OPTIMUM => Box::new(Optimum::new(scenario)),
-        "linreg" => Box::new(Ptp4l::new(nominal, Linreg::new(scenario.poll.seconds()))),
+        "linreg" => Box::new(linreg().started(&start)),
+        LINREG_RAW => Box::new(linreg().started(&start).processing(StampProcessing::RawWeight)),
         _ => return None,
     })
 }

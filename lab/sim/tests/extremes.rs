@@ -74,7 +74,7 @@ const fn key(name: &'static str, kind: Kind, usual: &'static str) -> Key {
 }
 
 /// Every number that a scenario may hold; `?name?` in [`WORLD`] is where it stands.
-const KEYS: [Key; 66] = {
+const KEYS: [Key; 68] = {
     use Kind::{Length, Number, Rate};
     [
         key("from", Length, "0 s"),
@@ -82,6 +82,8 @@ const KEYS: [Key; 66] = {
         key("burst", Number, "8"),
         key("windows.w", Length, "1 min"),
         key("windows.w", Length, "9 min"),
+        key("start.rate", Rate, "50 ppm"),
+        key("start.ahead", Length, "1 ms"),
         key("oscillator.skew", Rate, "50 ppm"),
         key("oscillator.ageing_per_day", Rate, "1 ppb"),
         key("oscillator.white_phase_at_1_s", Number, "1e-10"),
@@ -155,6 +157,9 @@ poll = ?
 burst = ?
 [windows]
 w = [?, ?]
+[start]
+rate = ?
+ahead = ?
 [oscillator]
 skew = ?
 ageing_per_day = ?

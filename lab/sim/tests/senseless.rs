@@ -162,6 +162,17 @@ fn a_world_has_a_length_and_a_host_that_can_ask() {
     });
 }
 
+#[test]
+fn an_earlier_run_leaves_a_rate_that_a_clock_can_take_out_and_to_clocks_of_one_server() {
+    let start = |rate: &str| format!("[start]\nrate = {rate:?}\n");
+    assert_eq!(complaint(&format!("{}{PATH}", start("-500 ppm"))), "it is accepted");
+    let why = complaint(&format!("{}{PATH}", start("501 ppm")));
+    assert!(why.contains("start.rate: 501 ppm is too much"), "{why}");
+    let servers = "[[server]]\nname = \"a\"\n[[server]]\nname = \"b\"\n";
+    let why = complaint(&format!("{}{PATH}{servers}", start("50 ppm")));
+    assert!(why.contains("start: there may be no [[server]] beside it"), "{why}");
+}
+
 /// A complaint says what the value is and what is allowed; a rule alone reads as if it were the fault.
 #[test]
 fn complaints_say_what_is_wrong_and_what_is_allowed() {
@@ -246,6 +257,23 @@ fn the_worlds_of_the_papers_figures_can_be() {
     let read = files.map(|path| Scenario::parse(&path.display().to_string(), &std::fs::read_to_string(&path).unwrap()));
     let outcomes: Vec<_> = read.collect();
     assert!(outcomes.len() > 5 && outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+}
+
+/// The path of the live plan `congested-16` is that of scenarios/paper/congestion.toml. In the worlds that stand for it
+/// this path has the host around it, which takes time and takes nothing away.
+#[test]
+fn the_live_worlds_have_the_path_of_the_live_plan_and_the_host_around_it() {
+    let read = |file: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(file);
+        Scenario::parse(file, &std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let plan = read("paper/congestion.toml").path;
+    for file in ["16", "16-interleaved", "16-ptp", "64", "64-interleaved", "64-ptp"] {
+        let world = read(&format!("live/congested-{file}.toml"));
+        assert_eq!(world.path.queue[..plan.queue.len()], plan.queue, "{file}");
+        assert!(world.path.forward > plan.forward && world.path.backward > plan.backward, "{file}");
+        assert_eq!(world.start.unwrap().rate, world.oscillator.skew, "{file}");
+    }
 }
 
 #[test]

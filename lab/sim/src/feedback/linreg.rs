@@ -4,7 +4,8 @@
 //! Sources: linuxptp, manual page ptp4l(8) (`clock_servo linreg`: adaptive, for any kind of stamps, nothing to
 //! configure) and the facts of its linreg.c (M. Lichvar, 2014): regressions over the newest 4, 8, 16, 32 and 64
 //! points; of each size a moving average of its prediction's error, over the first ten as a mean and then with a weight
-//! of 0.02; a larger size is taken if its error is below 1.05 times that of the one taken so far. The frequency is the
+//! of 0.02; a larger size is taken if its error is below 1.05 times that of the one taken so far. Points count by the
+//! weight that the processing of stamps gives them, in the regressions and in the later averages. The frequency is the
 //! slope, and the intercept is corrected within one update, of 32 points within two and of 64 within three.
 
 use super::{OffsetServo, SteeringTime, SystemClock};
@@ -30,6 +31,14 @@ struct Prediction {
     errors: u32,
 }
 
+/// A measurement: uncorrected local time and the master's time since the first one [s].
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    raw_time: f64,
+    master: f64,
+    weight: f64,
+}
+
 /// The master's time as a function of the uncorrected local time.
 #[derive(Clone, Copy, Debug)]
 struct Line {
@@ -41,18 +50,18 @@ struct Line {
 }
 
 impl Line {
-    /// Through points of (local time, master's time) [s].
-    fn through<'a>(points: impl Iterator<Item = &'a (f64, f64)> + Clone, newest: (f64, f64)) -> Self {
-        let count = points.clone().count() as f64;
+    fn through<'a>(points: impl Iterator<Item = &'a Point> + Clone, newest: Point) -> Self {
+        let total: f64 = points.clone().map(|one| one.weight).sum();
         let mean =
-            |part: fn(&(f64, f64)) -> f64, of: f64| points.clone().map(|one| part(one) - of).sum::<f64>() / count;
+            |of: fn(&Point) -> f64| points.clone().map(|one| one.weight * (of(one) - of(&newest))).sum::<f64>() / total;
         // Relative to the newest point, where floats are fine enough.
-        let (x_mean, y_mean) = (mean(|one| one.0, newest.0), mean(|one| one.1, newest.1));
-        let deviations = points.map(|one| (one.0 - newest.0 - x_mean, one.1 - newest.1 - y_mean));
+        let (x_mean, y_mean) = (mean(|one| one.raw_time), mean(|one| one.master));
+        let deviations = points
+            .map(|one| (one.weight, one.raw_time - newest.raw_time - x_mean, one.master - newest.master - y_mean));
         let (covariance, variance) =
-            deviations.fold((0.0, 0.0), |(both, square), (x, y)| (both + x * y, square + x * x));
+            deviations.fold((0.0, 0.0), |(both, square), (w, x, y)| (both + w * x * y, square + w * x * x));
         let slope = covariance / variance;
-        Line { raw_time: newest.0, master: newest.1 + y_mean - slope * x_mean, slope }
+        Line { raw_time: newest.raw_time, master: newest.master + y_mean - slope * x_mean, slope }
     }
 
     fn at(&self, raw_time: f64) -> f64 {
@@ -62,14 +71,14 @@ impl Line {
 
 impl Prediction {
     /// What came in place of what the line predicted.
-    fn judge(&mut self, newest: (f64, f64)) {
+    fn judge(&mut self, newest: Point) {
         let Some(line) = self.line else { return };
-        let error = (line.at(newest.0) - newest.1).abs();
+        let error = (line.at(newest.raw_time) - newest.master).abs();
         if self.errors < FIRST_PREDICTIONS {
             self.errors += 1;
             self.error += (error - self.error) / f64::from(self.errors);
         } else {
-            self.error += ERROR_WEIGHT * (error - self.error);
+            self.error += ERROR_WEIGHT * newest.weight * (error - self.error);
         }
     }
 }
@@ -79,11 +88,13 @@ impl Prediction {
 pub(crate) struct Linreg {
     /// The expected time between two updates [s].
     interval: f64,
-    /// From the oldest to the newest: uncorrected local time and the master's time since the first measurement [s].
-    points: VecDeque<(f64, f64)>,
+    /// From the oldest to the newest.
+    points: VecDeque<Point>,
     sizes: [Prediction; SIZES],
     is_first: bool,
     rate_ratio: f64,
+    /// Of the clock before the first update.
+    frequency: f64,
     /// With offsets it gives the master's time.
     shown: Option<Shown>,
 }
@@ -105,8 +116,14 @@ impl Linreg {
             sizes: [Prediction::default(); SIZES],
             is_first: true,
             rate_ratio: 1.0,
+            frequency: 0.0,
             shown: None,
         }
+    }
+
+    /// The same with the frequency that an earlier run left in the kernel, where one did.
+    pub(crate) fn started(self, frequency: Option<f64>) -> Self {
+        Linreg { frequency: frequency.unwrap_or_default(), ..self }
     }
 
     /// The clock's own time at an update, by its frequency since the last one.
@@ -114,7 +131,7 @@ impl Linreg {
         self.shown.map_or(raw_time, |last| last.time + (1.0 + last.frequency) * (raw_time - last.raw_time))
     }
 
-    fn admit(&mut self, newest: (f64, f64)) {
+    fn admit(&mut self, newest: Point) {
         if self.points.len() == POINTS_MAX {
             self.points.pop_front();
         }
@@ -140,10 +157,10 @@ impl Linreg {
 impl OffsetServo for Linreg {
     fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) {
         let local = self.local_time(now.raw_time);
-        self.admit((now.raw_time, local - offset));
+        self.admit(Point { raw_time: now.raw_time, master: local - offset, weight: now.weight });
         let chosen = self.choose().and_then(|place| Some((place, self.sizes.get(place)?.line?)));
         let Some((place, line)) = chosen else {
-            let frequency = self.shown.map_or(0.0, |last| last.frequency);
+            let frequency = self.shown.map_or(self.frequency, |last| last.frequency);
             self.shown = Some(Shown { raw_time: now.raw_time, time: local, frequency });
             return;
         };
@@ -193,7 +210,7 @@ mod tests {
             let counter = Counter::from_raw((raw_time * 1e9) as u64);
             let error = (self.clock.read(counter).since_origin() - Span::from_secs(second.into())).as_seconds();
             let offset = error + noise * self.random.normal();
-            self.servo.steer(offset, SteeringTime { counter, raw_time }, &mut self.clock);
+            self.servo.steer(offset, SteeringTime { counter, raw_time, weight: 1.0 }, &mut self.clock);
             error
         }
     }
@@ -226,7 +243,7 @@ mod tests {
             // The master's time bends within some points.
             let master = raw_time + 1e-5 * (raw_time / 3.0).sin();
             let offset = points.local_time(raw_time) - master;
-            points.steer(offset, SteeringTime { counter, raw_time }, &mut clock);
+            points.steer(offset, SteeringTime { counter, raw_time, weight: 1.0 }, &mut clock);
         }
         assert_eq!(points.choose(), Some(0));
     }

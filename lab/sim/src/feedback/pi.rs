@@ -37,14 +37,14 @@ const INTEGRAL_LIMIT: f64 = 0.3;
 const FIRST_STEP_S: f64 = 20e-6;
 pub(super) const MEDIAN_LENGTH: usize = 10;
 /// Ap and Ai of ptpd.
-const PTPD_PROPORTIONAL: f64 = 1.0 / 10.0;
-const PTPD_INTEGRAL: f64 = 1.0 / 1000.0;
+pub(super) const PTPD_PROPORTIONAL: f64 = 1.0 / 10.0;
+pub(super) const PTPD_INTEGRAL: f64 = 1.0 / 1000.0;
 /// ptpd's delay filter approaches 1 / 2^6 of the way (its stiffness).
-const PTPD_STIFFNESS: f64 = 64.0;
+pub(super) const PTPD_STIFFNESS: f64 = 64.0;
 /// ptpd takes its master for lost after this many missing answers.
 const PTPD_PATIENCE: u32 = 10;
 /// Beyond this ptpd resets its clock.
-const PTPD_STEP_S: f64 = 1.0;
+pub(super) const PTPD_STEP_S: f64 = 1.0;
 
 impl Gains {
     fn at(self, interval: f64) -> (f64, f64) {
@@ -124,6 +124,11 @@ impl Pi {
         Pi { gains, delay, drift: 0.0, first: None, last_time: None, last_offset: None, locked: false, lost: 0 }
     }
 
+    /// The same with the frequency that an earlier run left in the kernel, where one did.
+    pub(crate) fn started(self, frequency: Option<f64>) -> Self {
+        Pi { drift: frequency.map_or(self.drift, |frequency| -frequency), ..self }
+    }
+
     /// The first two measurements give the frequency and a step; `true` once there is nothing to do but to steer.
     fn lock(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> bool {
         let Some((first_time, first_offset)) = self.first else {
@@ -161,7 +166,7 @@ impl Servo for Pi {
         self.lost = 0;
         let one_way = self.delay.update(sample.delay / 2.0);
         let offset = -sample.reply_offset - one_way;
-        self.steer(offset, SteeringTime { counter: sample.counter, raw_time: sample.raw_time }, clock);
+        self.steer(offset, SteeringTime { counter: sample.counter, raw_time: sample.raw_time, weight: 1.0 }, clock);
     }
 
     fn lost(&mut self, counter: Counter, clock: &mut SystemClock) {

@@ -85,11 +85,13 @@ impl ClockFilter {
     }
 }
 
-/// The states of the discipline (RFC 5905, figure 26) without a stored frequency.
+/// The states of the discipline (RFC 5905, figure 26).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum DisciplineState {
     #[default]
     Unset,
+    /// The frequency is known from a file, and nothing was chosen yet (FSET).
+    Stored,
     Frequency,
     Synchronised,
     Spike,
@@ -167,7 +169,7 @@ impl ClockDiscipline {
             }
             DisciplineState::Spike | DisciplineState::Frequency if waited < STEP_PATIENCE => return false,
             DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / waited,
-            DisciplineState::Spike | DisciplineState::Unset => {}
+            DisciplineState::Spike | DisciplineState::Unset | DisciplineState::Stored => {}
         }
         clock.step(sample.counter, chosen.offset);
         self.phase = 0.0;
@@ -187,6 +189,8 @@ impl ClockDiscipline {
                 self.restart(DisciplineState::Frequency, chosen.time, chosen.offset);
                 return;
             }
+            // The first update adjusts the phase only.
+            DisciplineState::Stored => {}
             DisciplineState::Frequency if interval < STEP_PATIENCE => return,
             DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / interval,
             DisciplineState::Synchronised | DisciplineState::Spike => self.frequency += self.gain(chosen, interval),
@@ -211,6 +215,16 @@ impl ClockDiscipline {
         let part = self.phase / (PLL_GAIN * self.poll.clamp(8.0, ALLAN_INTERCEPT));
         self.phase -= part;
         clock.set_frequency(counter, self.frequency + part);
+    }
+}
+
+impl Pll {
+    /// With the frequency of a drift file, where there is one; the poll is then the configured one from the first
+    /// update on, as ntpd has it.
+    pub(crate) fn started(frequency: Option<f64>, poll: f64) -> Self {
+        let Some(frequency) = frequency else { return Pll::default() };
+        let discipline = ClockDiscipline { state: DisciplineState::Stored, frequency, ..ClockDiscipline::default() };
+        Pll { discipline, watch: PollWatch { poll, last_sample: None }, ..Pll::default() }
     }
 }
 

@@ -62,6 +62,27 @@ fn all_of_them_converge_on_a_quiet_network() {
     }
 }
 
+/// Without a drift file ntpd measures its frequency for a quarter of an hour, at 50 ppm over tens of milliseconds
+/// (RFC 5905, figure 26). With one no clock runs off, and each takes out a first millisecond by its own rules: ptp4l
+/// steps after two measurements, ntpd and ptpd do not.
+#[test]
+fn with_what_an_earlier_run_left_no_clock_runs_off_at_the_start() {
+    let largest = |start: &str, clock: &str| {
+        let world = "extends = \"lan-16\"\nabout = \"x\"\nduration = \"20 min\"\nfrom = \"0 s\"\n";
+        figure(&run(&format!("{world}{start}")), clock, "", "max")
+    };
+    assert!(largest("", "pll") > 20e-3);
+    let left = "[start]\nrate = \"50 ppm\"\nahead = \"1 ms\"\n";
+    for (clock, [least, most]) in
+        [("pll", [0.5e-3, 1.1e-3]), ("ptpd", [0.5e-3, 1.1e-3]), ("regression", [0.0, 1.1e-3]), ("pi", [0.0, 0.1e-3])]
+    {
+        let seen = largest(left, clock);
+        assert!((least..most).contains(&seen), "{clock}: {seen}");
+    }
+    let seen = largest("[start]\nrate = \"50 ppm\"\n", "pll");
+    assert!(seen < 0.1e-3, "{seen}");
+}
+
 /// The real programs, run in a simulated network of the same noise (chrony 4.8, ntpd 4.2.8 and ptp4l 4.4 at 16 s
 /// polls), had these spreads [us] on a quiet LAN and with a temperature wave of 0.1 ppm and 1000 s. The models must be
 /// neither weaker nor much stronger.

@@ -13,6 +13,8 @@ use ffclock_units::{Direction, Rate, Span};
 
 type Sense = Result<(), String>;
 
+/// What a kernel can take out of a rate (Linux, MAXFREQ).
+const FREQUENCY_MAX: f64 = 500e-6;
 const DAY_S: f64 = 86_400.0;
 /// The largest Allan deviation of an oscillator: what is worse does not keep time any more.
 const LEVEL_MAX: f64 = 1e-3;
@@ -25,6 +27,7 @@ pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     of_tags(scenario)?;
     of_oscillator(&scenario.oscillator, scenario.duration)?;
     of_host(&scenario.host)?;
+    of_start(scenario)?;
     if scenario.ptp.is_some() || scenario.pulses.is_some() {
         return of_signals(scenario);
     }
@@ -36,6 +39,19 @@ pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     }
     of_path(&scenario.path)?;
     of_server(&scenario.server)
+}
+
+/// What an earlier run left: a rate that a system clock can take out, and only where one of the clocks has it.
+fn of_start(scenario: &Scenario) -> Sense {
+    let Some(start) = scenario.start else { return Ok(()) };
+    if !scenario.servers.is_empty() {
+        return refused("start", "there may be no [[server]] beside it");
+    }
+    if start.rate.fraction().abs() > FREQUENCY_MAX {
+        let why = format_args!("{} is too much: it must lie between -500 ppm and 500 ppm", start.rate.0);
+        return refused("start.rate", why);
+    }
+    Ok(())
 }
 
 /// What is there in place of a server, and no key that would say nothing beside it.

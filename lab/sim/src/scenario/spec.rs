@@ -50,6 +50,8 @@ pub struct Scenario {
     pub relax: Vec<RelaxSpec>,
     /// The mean time between two readings of the clocks; if left out, a quarter of `poll`, within 4 s to 64 s.
     pub reading: Option<Length>,
+    /// What an earlier run has left with the clocks; left out: nothing.
+    pub start: Option<StartSpec>,
     /// The counter of the host.
     #[serde(default)]
     pub counter: CounterKind,
@@ -100,6 +102,17 @@ impl Scenario {
     fn default_burst() -> u32 {
         8
     }
+}
+
+/// What an earlier run has left, as drift files, the memory of ffclockd and the kernel keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartSpec {
+    /// The rate of the oscillator as they have it; positive: fast.
+    pub rate: Fraction,
+    /// How far ahead of true time the system clocks are when the world begins.
+    #[serde(default)]
+    pub ahead: Length,
 }
 
 /// Time in which daemons choose their polls, between that of the scenario and a longer one.
@@ -244,14 +257,28 @@ pub enum Asleep {
     Resets,
 }
 
-/// Hardware stamps of Sync and Delay_Req, alike at both ends.
+/// Stamps of Sync and Delay_Req, alike at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PtpSpec {
+    /// What takes them, and so by which of their defaults the servos go.
+    #[serde(default)]
+    pub stamps: PtpStamps,
     /// Deviation of the noise of each stamp, normal.
     pub noise: Length,
     /// What the stamping clock counts in: a stamp is the last whole step.
     pub step: Length,
+}
+
+/// What stamps the messages of PTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PtpStamps {
+    /// The network card.
+    #[default]
+    Hardware,
+    /// The kernel.
+    Software,
 }
 
 /// Pulses each second.

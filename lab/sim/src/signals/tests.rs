@@ -101,6 +101,22 @@ fn the_servo_with_gains_filters_white_noise_as_its_equations_say() {
     assert!((measured / expected - 1.0).abs() < 0.12, "{measured} {expected}");
 }
 
+/// Where the kernel stamps, the followers have their constants for it, and ptpd follows too. On a path without queues
+/// each of them settles within the stamps' noise, half of what is drawn here.
+#[test]
+fn a_master_with_software_stamps_is_followed_by_the_servos_for_them() {
+    let spec = "poll = \"1 s\"\n[ptp]\nstamps = \"software\"\nnoise = \"2 us\"\nstep = \"1 ns\"\n\
+                [path]\nforward = \"50 us\"\nbackward = \"50 us\"\n[start]\nrate = \"50 ppm\"\nahead = \"1 ms\"\n";
+    let text = format!("about = \"x\"\nduration = \"3 h\"\nfrom = \"1 h\"\n{spec}");
+    let (result, _) = run(&Scenario::parse("test", &text).unwrap());
+    let names: Vec<&str> = result.clocks.iter().map(|clock| clock.name.as_str()).collect();
+    assert_eq!(names, ["classic", "learned", "ptp4l", "linreg", "linreg-raw", "ptpd"]);
+    for name in names {
+        let iqr = figure(&result, name, "iqr");
+        assert!((0.05e-6..3e-6).contains(&iqr), "{name}: {iqr}");
+    }
+}
+
 /// Two pulses make an exchange, and its times are whole seconds.
 #[test]
 fn pulses_become_exchanges_of_whole_seconds() {
