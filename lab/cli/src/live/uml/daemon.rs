@@ -114,6 +114,10 @@ fn script(directory: &Path, side: &Side) -> String {
             let package = if program == "chronyd" { "chrony" } else { "ntpsec" };
             command[0] = peers().join(package).join("usr/sbin").join(program).display().to_string();
         }
+        // On the host it ends with its script, however that ends.
+        if side.link != GUEST_LINK {
+            command.splice(0..0, ["setpriv", "--pdeathsig", "KILL"].map(str::to_owned));
+        }
         let wrong_ns = stage.wrong_ns - if number == 0 { side.off_ns } else { 0 };
         let steps = format!("0 tick 10000\n0 frequency {WRONG_RATE_WORDS}\n0 step {wrong_ns}\n");
         fs::write(post_directory.join("steps"), steps).unwrap();
