@@ -24,7 +24,7 @@ test-vm: ## build the kernel module and check it in virtual machines, both kerne
 	@tools/setup rust vm
 	@tests/vm/run
 
-test-uml: ## two minutes and a half: the interposer beside a real kernel and the path through a router, both guests of user-mode Linux, and the monitor beside its witnesses
+test-uml: ## five minutes: the interposer beside a real kernel, by a script and with daemons in both, the path through a router, both guests of user-mode Linux, and the monitor beside its witnesses
 	@tools/setup rust peers uml
 	@FFCLOCK_UML_LONG=1 cargo test --locked --package ffclock-lab --bin ffclock-lab live::uml -- --nocapture
 	@FFCLOCK_UML_LONG=1 cargo test --locked --package ffclock-lab --test system -- --nocapture --test-threads 1 live::the_monitor live::a_guest

@@ -508,7 +508,7 @@ impl Drop for Session<'_> {
 }
 
 /// The host's clock less its monotonic clock: it changes where the clock is set, not where it is slewed.
-fn host_offset() -> Span {
+pub(super) fn host_offset() -> Span {
     let offset = || {
         let before = ffclock_sys::mono_now().since_origin();
         let now = ffclock_sys::system_utc_now().since_origin();

@@ -1,9 +1,12 @@
 //! The interposer compared with a real kernel: a guest of user-mode Linux, whose `kernel/time/ntp.c` does what the
-//! interposer models. Both do the same script at the same time. The guest's clock is read where it lies, in the memory
+//! interposer models. Both do the same script at the same time (`discipline.rs`), and the same daemons follow the same
+//! server in both (`daemon.rs`). The guest's clock is read where it lies, in the memory
 //! of its kernel, as the interposer's is read in its file.
 
+mod daemon;
 mod discipline;
 mod history;
+mod recording;
 mod timekeeper;
 
 use super::interposer;
@@ -11,6 +14,7 @@ use crate::failure::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a guest may take to begin, on a machine that does much else.
@@ -28,10 +32,18 @@ pub(super) struct Guest {
 impl Guest {
     /// Boots a guest with this plan; none where the machine cannot, for a reason that is printed.
     pub(super) fn boot(directory: &Path, plan: &str) -> Option<Guest> {
+        Guest::boot_within(&[], (directory, plan), &[])
+    }
+
+    /// The same within what the `entering` command enters, with more words for tests/uml/guest.
+    fn boot_within(entering: &[&str], of: (&Path, &str), words: &[String]) -> Option<Guest> {
+        let (directory, plan) = of;
         fs::write(directory.join("plan"), plan).unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/uml/guest");
-        let mut command = Command::new(script);
-        let process = command.arg(directory).arg("PRIORITY=10").stdout(Stdio::inherit()).spawn().unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/uml/guest").display().to_string();
+        let command: Vec<&str> = entering.iter().copied().chain([script.as_str()]).collect();
+        let mut starter = Command::new(command[0]);
+        starter.args(&command[1..]).arg(directory).arg("PRIORITY=10").args(words);
+        let process = starter.stdout(Stdio::inherit()).spawn().unwrap();
         let mut guest = Guest { directory: directory.to_owned(), process };
         let begin = Instant::now();
         while !guest.has("began") {
@@ -76,6 +88,12 @@ impl Drop for Guest {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// One comparison at a time: guests before all ordinary programs would let each other wait.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Compiles the program that does a script: one for a guest, which has no libraries, and one for the interposer.

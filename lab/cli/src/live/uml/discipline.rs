@@ -2,7 +2,7 @@
 
 use super::history::History;
 use super::timekeeper::Timekeeper;
-use super::{Guest, build_performers};
+use super::{Guest, alone, build_performers};
 use crate::live::clock_file::{ClockStart, OutsideClock, create};
 use crate::live::interposer::{self, OwnClock};
 use crate::live::oscillator_file::{OscillatorStart, SampledOscillator};
@@ -17,7 +17,7 @@ use std::time::Duration;
 const SECOND: i64 = 1_000_000_000;
 const SCRIPT: &str = include_str!("script.txt");
 /// Set to anything, the script is done with its own waits, of some 75 s; otherwise none is longer than a second.
-const LONG: &str = "FFCLOCK_UML_LONG";
+pub(super) const LONG: &str = "FFCLOCK_UML_LONG";
 /// The goal: phase, and frequency.
 const PHASE_NS: i64 = 1000;
 const FREQUENCY_SHARE: f64 = 0.01;
@@ -66,7 +66,7 @@ impl Answer {
 }
 
 /// A clock whose past is known.
-trait Past {
+pub(super) trait Past {
     fn shown_at(&self, raw: i64) -> i64;
 
     fn gain(&self, from: i64, to: i64) -> i64 {
@@ -210,15 +210,15 @@ impl Bench {
 
 /// The largest differences so far, and what was wrong with the rest.
 #[derive(Debug, Default)]
-struct Findings {
-    compared: usize,
-    phase_ns: i64,
-    frequency_share: f64,
-    wrong: Vec<String>,
+pub(super) struct Findings {
+    pub(super) compared: usize,
+    pub(super) phase_ns: i64,
+    pub(super) frequency_share: f64,
+    pub(super) wrong: Vec<String>,
 }
 
 impl Findings {
-    fn compare_phases(&mut self, verb: &str, both: [i64; 2]) {
+    pub(super) fn compare_phases(&mut self, verb: &str, both: [i64; 2]) {
         let difference = (both[0] - both[1]).abs();
         self.compared += 1;
         self.phase_ns = self.phase_ns.max(difference);
@@ -229,7 +229,7 @@ impl Findings {
     }
 
     /// Rates [ns/s] of both.
-    fn compare_rates(&mut self, verb: &str, both: [f64; 2]) {
+    pub(super) fn compare_rates(&mut self, verb: &str, both: [f64; 2]) {
         let difference = (both[0] - both[1]).abs() - FREQUENCY_FLOOR;
         let share = (difference / both[0].abs().max(1.0)).max(0.0);
         self.frequency_share = self.frequency_share.max(share);
@@ -289,6 +289,7 @@ fn compare(both: &[Performance; 2]) -> Findings {
 
 #[test]
 fn the_discipline_of_the_interposer_answers_as_a_kernel_does() {
+    let _alone = alone();
     for _ in 0..TRIES {
         let Some(bench) = Bench::set_up("discipline") else { return };
         let both = bench.perform();

@@ -8,6 +8,8 @@ const NS: f64 = (1_u64 << SHIFT) as f64;
 const SECOND: i128 = 1_000_000_000 << SHIFT;
 /// A change of the multiplier below this is the kernel's rounding.
 const ROUNDING: i128 = 8;
+/// More than this between two lines is a clock that was set [parts].
+const JUMP: i128 = 100 << SHIFT;
 /// A change of rate that comes within this time after the begin of a second is that second's [parts].
 const LATE_AT_MOST: i128 = SECOND / 4;
 
@@ -24,6 +26,8 @@ struct Piece {
 #[derive(Debug, Default)]
 pub(super) struct History {
     pieces: Vec<Piece>,
+    /// Where programs called for a change, from the raw reading [ns] before to that after each call, in order.
+    calls: Vec<[i64; 2]>,
 }
 
 impl Lines {
@@ -55,6 +59,39 @@ impl Lines {
 }
 
 impl History {
+    /// A past in which changes of the rate within these spans of the raw counter [ns] were called for: none of them is
+    /// the late begin of a second.
+    pub(super) fn with_calls(calls: Vec<[i64; 2]>) -> History {
+        History { calls, ..History::default() }
+    }
+
+    /// Whether a program called for a change then [parts].
+    fn is_called_for(&self, raw: i128) -> bool {
+        let raw = (raw >> SHIFT) as i64;
+        let next = self.calls.partition_point(|call| call[1] < raw);
+        self.calls.get(next).is_some_and(|call| call[0] <= raw)
+    }
+
+    /// Where within a span of the raw counter [ns] the clock's rate changed, or the clock was set.
+    pub(super) fn change_within(&self, [from, to]: [i64; 2]) -> Option<i64> {
+        let begin = self.pieces.partition_point(|piece| piece.from < i128::from(from) << SHIFT).max(1);
+        let within = self.pieces.windows(2).skip(begin - 1);
+        let mut within = within.take_while(|two| two[1].from <= i128::from(to) << SHIFT);
+        let found = within.find(|two| {
+            let [before, after] = [0, 1].map(|index: usize| two[index].lines);
+            let jump = before.shown_at(two[1].from) - after.shown_at(two[1].from);
+            (after.slope - before.slope).abs() > ROUNDING || jump.abs() > JUMP
+        })?;
+        Some((found[1].from >> SHIFT) as i64)
+    }
+
+    /// Where around this span [ns] the readings leave open what the clock did, if something changed within.
+    pub(super) fn around(&self, [from, to]: [i64; 2]) -> [i64; 2] {
+        let after = |raw: i64| self.pieces.partition_point(|piece| (piece.lines.raw >> SHIFT) as i64 <= raw);
+        let read_at = |index: usize| self.pieces.get(index).map(|piece| (piece.lines.raw >> SHIFT) as i64);
+        [read_at(after(from).max(1) - 1).unwrap_or(from), read_at(after(to)).map_or(to, |raw| raw + 1)]
+    }
+
     /// Takes a reading, if it is a new one.
     pub(super) fn add(&mut self, lines: Lines) {
         let Some(last) = self.pieces.last() else {
@@ -67,8 +104,8 @@ impl History {
         // How long ago the second began that this line belongs to, as the line before it had it.
         let late = last.lines.shown_at(from).rem_euclid(SECOND);
         let turned = (lines.slope - last.lines.slope).abs() > ROUNDING;
-        let withheld =
-            if turned && late < LATE_AT_MOST { (lines.rate() - last.lines.rate()) * late as f64 / NS } else { 0.0 };
+        let is_late_second = turned && late < LATE_AT_MOST && !self.is_called_for(from);
+        let withheld = if is_late_second { (lines.rate() - last.lines.rate()) * late as f64 / NS } else { 0.0 };
         self.pieces.push(Piece { from, lines, withheld: last.withheld + withheld });
     }
 
