@@ -5,7 +5,7 @@
 mod files;
 
 use ffclock_theta::analysis::{Options, analyse};
-use ffclock_theta::import::{MessageLines, MessageOptions, MessageTable, TimeUnit, import_messages};
+use ffclock_theta::import::{ImportedMessages, MessageLines, MessageOptions, MessageTable, TimeUnit, import_messages};
 use ffclock_theta::log::LogReader;
 use libfuzzer_sys::fuzz_target;
 use std::fs;
@@ -62,7 +62,7 @@ fuzz_target!(|bytes: &[u8]| {
             let options = MessageOptions { receiver, senders, tolerated, longest_ns, rounds_open };
             match import_messages(&table, options, &directory.join("log")) {
                 Err(error) => assert!(!error.to_string().is_empty()),
-                Ok((rounds, passed_over)) => {
+                Ok(ImportedMessages { rounds, passed_over, .. }) => {
                     let log = LogReader::open(&directory.join("log")).expect("an imported log can be read");
                     assert_eq!(log.run().unrecorded, passed_over.damage());
                     let tally = analyse(&log, Options::default(), &mut ());

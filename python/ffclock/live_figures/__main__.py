@@ -107,8 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         program = Program.find(options.ffclock_lab)
         about = {"processors": os.cpu_count() or 1, "load": os.getloadavg()[0], "seconds": options.seconds}
+        there = (path for path in sorted(Path("out").glob(f"{LONG}*")) if path.is_dir())
+        hours = long_runs(program, there if options.long is None else options.long)
         runs = measure(program, options.output, (options.seconds, options.peers))
-        hours = long_runs(program, sorted(Path("out").glob(f"{LONG}*")) if options.long is None else options.long)
         simulated = simulate(Laboratory(program, _CHECKOUT / "scenarios" / "paper", 1))
         claims = [*judge(runs, simulated), *several_servers(runs[-1], simulated), *weeks(hours, simulated)]
         claims.sort(key=lambda claim: claim.figure)

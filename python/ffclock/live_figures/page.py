@@ -12,15 +12,15 @@ from ..scales import time_text
 from .runs import LONG, Live, incomplete
 from .verdicts import Claim
 
-NOT_HERE = (
-    ("Figure 9", "servers at other distances, polls of 256 and 1024 s", "a run of half an hour has too few polls; simulated: make figures"),
-)
-_LONG = (
+NOT_HERE = (("Figure 9", "servers at other distances, polls of 256 and 1024 s", "a run of half an hour has too few polls; simulated: make figures"),)
+"""What no short run can show, and why."""
+
+_LONG: Final = (
     "Figure 10",
     "weeks at a poll of 256 s",
-    f"made from runs of hours: ffclock-lab live run {LONG} --for '138 min' --output out/{LONG}",
+    f"made from runs of hours: ffclock-lab live run {LONG} --for '138 min' --settle '25 min' --output out/{LONG}",
 )
-"""What no short run can show, and why."""
+"""The same of a figure that only long runs can show."""
 
 
 _INTRODUCTION: Final = f"""Live: running daemons with clocks of their own (docs/live.md), each as shipped, a request or a Sync each

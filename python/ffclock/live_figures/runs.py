@@ -147,7 +147,10 @@ def long_runs(program: Program, directories: Iterable[Path]) -> list[Live]:
         live = read(Setting(directory.name, LONG, poll_s=256), directory)
         if json.loads((directory / "run.json").read_text(encoding="utf-8")).get("plan") != LONG:
             raise ProgramError(f"{directory}: figure 10 is made from runs of {LONG}")
-        runs.append(replace(live, summary=program.json(["live", "report", str(directory)])))
+        summary = program.json(["live", "report", str(directory)])
+        if not summary["is_complete"]:
+            raise ProgramError(f"{directory}: the run is not complete (ffclock-lab live run --resume {directory})")
+        runs.append(replace(live, summary=summary))
     return runs
 
 

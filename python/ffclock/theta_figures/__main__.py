@@ -81,6 +81,8 @@ def _measure(options: argparse.Namespace) -> tuple[list[Measured], dict[str, Any
     missing = "left out by --no-live" if options.no_live else namespaces_missing()
     if missing:
         print(f"SKIP: no live runs: {missing}", file=sys.stderr)
+        if options.softirq:
+            raise ProgramError("--softirq loads live runs, and there are none")
     elif options.softirq:
         # Figures of another load than was asked for would be mistaken for it.
         if reason := softirqs_missing(program):

@@ -257,6 +257,10 @@ impl Bench {
         loop {
             writer.signal("-STOP");
             while !fs::read_to_string(&stat).unwrap().contains(") T ") {
+                assert!(
+                    !fs::read_to_string(&stat).unwrap().contains(") Z "),
+                    "the program ended before it was stopped"
+                );
                 std::thread::yield_now();
             }
             let sequence = self.sequence();
@@ -279,13 +283,15 @@ impl Bench {
 #[test]
 fn two_programs_write_one_clock_and_no_change_is_lost() {
     let Some(bench) = Bench::set_up("two") else { return };
+    // The first has to run for longer than it takes to meet it in the middle of a change.
+    const FIRST: i64 = 2_000_000;
     const STEPS: i64 = 200_000;
     const MEANWHILE: i64 = 1000;
     let before = bench.late();
     for round in 1..=3 {
         // On a busy machine two rarely run at once. So the first is stopped in the middle of a change, and both others
         // have to wait for it.
-        let first = bench.start(&["steps", &STEPS.to_string()]);
+        let first = bench.start(&["steps", &FIRST.to_string()]);
         let stopped_at = bench.stop_in_a_change(&first);
         let others = [STEPS, MEANWHILE].map(|steps| bench.start(&["steps", &steps.to_string()]));
         std::thread::sleep(Duration::from_millis(200));
@@ -294,7 +300,7 @@ fn two_programs_write_one_clock_and_no_change_is_lost() {
         for writer in std::iter::once(first).chain(others) {
             assert_eq!(writer.finish(), "0", "each sees all of its own steps");
         }
-        assert_eq!(bench.late() - before, round * (2 * STEPS + MEANWHILE) * STEP_NS);
+        assert_eq!(bench.late() - before, round * (FIRST + STEPS + MEANWHILE) * STEP_NS);
         assert!(bench.sequence().is_multiple_of(2));
     }
 }

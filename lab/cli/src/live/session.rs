@@ -436,10 +436,19 @@ impl<'a> Session<'a> {
     }
 
     fn look(&mut self) -> Result<Vec<LookedAt>, Failure> {
-        let (session, t_s) = (self.plan.session, self.t_s());
+        let (plan, session, t_s) = (self.plan, self.plan.session, self.t_s());
         let mut looks = Vec::new();
         for running in self.running.iter_mut().filter(|running| running.is_alive) {
-            let Some(seen) = running.watched.look()? else { continue };
+            let seen = match running.watched.look() {
+                Ok(Some(seen)) => seen,
+                Ok(None) => continue,
+                // Its program may have been killed in the middle of a change of its clock.
+                Err(failure) => {
+                    running.is_alive = false;
+                    plan.note(t_s, &format!("{} ended: {failure}", running.name))?;
+                    continue;
+                }
+            };
             running.witness.iter_mut().try_for_each(|witness| witness.hear(&seen))?;
             let (error_ns, bound_ns) = (seen.error_ns, seen.bound_ns);
             looks.push(LookedAt { session, t_s, contestant: running.number, error_ns, bound_ns });

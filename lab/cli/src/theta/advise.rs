@@ -57,7 +57,11 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let options =
         SuspicionOptions { receiver, false_share: args.false_share, resamples: args.resamples, seed: args.seed };
     let advice = suspicion_advice(&calm, loaded.as_ref(), &options).map_err(|error| error.to_string())?;
-    global.answer(&advice, || render(&advice))
+    global.answer(&advice, || render(&advice))?;
+    match advice.calm.left_out + advice.loaded.map_or(0, |loaded| loaded.left_out) {
+        0 => Ok(()),
+        lines => Err(Failure::from(format!("partial advice: {lines} lines were left out"))),
+    }
 }
 
 fn render(advice: &SuspicionAdvice) -> String {
@@ -82,9 +86,13 @@ fn render(advice: &SuspicionAdvice) -> String {
 }
 
 fn length(length: &SilenceLength) -> String {
-    let SilenceLength { silences, senders, time_ps, longest_ps, most_messages } = *length;
+    let SilenceLength { silences, senders, time_ps, longest_ps, most_messages, left_out } = *length;
+    let left_out = match left_out {
+        0 => String::new(),
+        lines => format!("; {lines} lines left out: no messages, or times more than 50 days from the others"),
+    };
     format!(
-        "{silences} silences of {senders} senders in {}, the longest {}, at most {most_messages} messages from another meanwhile",
+        "{silences} silences of {senders} senders in {}, the longest {}, at most {most_messages} messages from another meanwhile{left_out}",
         span(time_ps),
         span(longest_ps)
     )

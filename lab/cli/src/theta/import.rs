@@ -215,7 +215,7 @@ pub(super) fn reasons(passed_over: &PassedOver) -> Vec<String> {
         (repeated, "repeat an id of their sender"),
         (out_of_order, "are out of the order of perception"),
         (too_long, "take longer than messages may"),
-        (remote, "are more than 50 days from the others"),
+        (remote, "are more than 50 days away"),
     ];
     reasons.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect()
 }

@@ -72,9 +72,11 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if !args.pages.is_empty() && args.pages.len() != size as usize {
         return Err(Failure::usage(format!("--pages names {} pages for {size} hosts", args.pages.len())));
     }
-    for (_, level) in args.load.iter().filter(|(kind, _)| *kind == LoadSource::Softirq) {
-        softirqs_possible(*level)?;
+    let softirqs: Vec<_> = args.load.iter().filter(|(kind, _)| *kind == LoadSource::Softirq).collect();
+    if softirqs.len() > 1 {
+        return Err(Failure::usage("softirq loads all processors, so there is one such load"));
     }
+    softirqs.into_iter().try_for_each(|(_, level)| softirqs_possible(*level))?;
     let mut ranks = match args.netns {
         Some(_) => in_namespaces(global, args, size)?,
         None => on_hosts(global, args)?,

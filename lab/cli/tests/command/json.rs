@@ -6,6 +6,7 @@ use ffclock_units::Status;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What a subcommand does with `--json`.
 enum JsonAnswer {
@@ -27,7 +28,7 @@ const SUBCOMMANDS: &[(&str, JsonAnswer)] = &[
     ("sim run", Answers(&["{}/w.toml"])),
     ("sim past", Answers(&["{}/w.toml"])),
     ("sim sweep", Answers(&["{}/w.toml", "--seeds", "1..2"])),
-    ("sim goals", In("lab/cli/src/sim/goals.rs")),
+    ("sim goals", Answers(&["lan-16", "--seeds", "1", "--oracles", "0"])),
     ("sim campaign", Answers(&["--show", "7"])),
     ("counters", Answers(&[])),
     ("counters latency", Answers(&["--for", "200 ms", "--only", "monotonic-raw"])),
@@ -156,8 +157,10 @@ fn ended_by_signal(place: &Place, words: &[&str]) -> Ended {
         let caught = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
         caught & 1 << (15 - 1) != 0 || text.contains("State:\tZ")
     };
+    let begun = Instant::now();
     while !listens() {
-        std::thread::yield_now();
+        assert!(begun.elapsed() < Duration::from_secs(60), "{words:?} waits for no signal");
+        std::thread::sleep(Duration::from_millis(5));
     }
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     Ended::from(child.wait_with_output().unwrap())
@@ -170,6 +173,8 @@ fn the_json_of_the_rest_is_read_elsewhere() {
     for (name, answer) in SUBCOMMANDS {
         let In(file) = answer else { continue };
         let text = std::fs::read_to_string(root.join(file)).unwrap();
-        assert!(text.contains("#[test]") && text.contains("json"), "{name}: {file} does not read JSON");
+        let last = name.rsplit(' ').next().unwrap_or_default();
+        let is_read = text.contains("#[test]") && text.contains("json") && text.contains(&format!("\"{last}\""));
+        assert!(is_read, "{name}: {file} does not run it and read its JSON");
     }
 }

@@ -418,6 +418,46 @@ fn a_routed_path_delays_what_passes_and_a_load_burns_until_the_end() {
     wait_until_gone(&output);
 }
 
+/// The bounds of a run's readings between two times [s], in us.
+fn bounds(output: &Path, from_s: f64, until_s: f64) -> Vec<f64> {
+    let text = fs::read_to_string(output.join("samples.csv")).unwrap();
+    let rows = text.lines().skip(1).filter_map(|line| {
+        let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap_or(f64::NAN)).collect();
+        (cells[1] >= from_s && cells[1] < until_s && cells[4] > 0.0).then(|| cells[4] / 1000.0)
+    });
+    rows.collect()
+}
+
+/// Half of the far server's round trip is 445 us; the second server is on a direct link.
+#[test]
+fn a_second_server_joins_at_half_time_and_is_followed_and_a_resumed_run_has_it_at_once() {
+    let Some(peers) = peers() else { return };
+    let output = fresh_directory("live-servers").join("run");
+    let run = ["run", "servers-16", "--poll", "0.5", "--for", "40 s", "--settle", "4 s", "--only", "ffclockd-learned"];
+    let mut child = live(&run).arg("--output").arg(&output).arg("--peers").arg(&peers).spawn().unwrap();
+    let begun = Instant::now();
+    while bounds(&output, 24.0, 40.0).len() < 8 {
+        assert!(child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(90), "no samples come");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = bounds(&output, 0.0, 19.5);
+    assert!(!before.is_empty() && before.iter().all(|bound| *bound > 440.0), "{before:?}");
+    assert!(bounds(&output, 20.0, 40.0).iter().any(|bound| *bound < 200.0));
+    wait_until_gone(&output);
+    let summary = summary(live(&["run", "--resume"]).arg(&output).arg("--peers").arg(&peers));
+    assert_eq!(summary["contestants"][0]["outside"], 0, "{summary:#}");
+    let joined = summary["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event.as_str().unwrap().contains("the second server is there"));
+    assert_eq!(joined.count(), 2, "{summary:#}");
+    let resumed = bounds(&output, 30.0, 40.0);
+    assert!(resumed.iter().any(|bound| *bound < 200.0), "{resumed:?}");
+}
+
 #[test]
 fn the_monitor_is_as_right_as_a_witness_on_the_same_clock_can_see() {
     let Some(peers) = peers() else { return };

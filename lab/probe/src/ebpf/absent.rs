@@ -1,6 +1,7 @@
 //! What stands for the programs where this program was built without them.
 
 use super::{Opened, ProgramScope, SitePassage, SoftirqBurnt};
+use core::time::Duration;
 use std::io;
 
 const ABSENT: &str = "this program was built without it (cargo feature `ebpf`, which takes clang)";
@@ -43,7 +44,7 @@ impl NoSoftirqLoad {
     ///
     /// # Errors
     /// Always.
-    pub fn begin(_: &[f64]) -> Result<Self, String> {
+    pub fn begin(_: &[f64], _: Duration) -> Result<Self, String> {
         Err(ABSENT.to_owned())
     }
 

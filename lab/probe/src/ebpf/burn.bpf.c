@@ -4,9 +4,10 @@
 // a timer for each processor, whose callback spins and arms it again. The kernel gives timers to GPL-compatible
 // programs only.
 //
-// The callback spins for `most_ns` at most, and at least `rest_ns` lie between two. The kernel takes a timer away with
-// the last reference to its map, which the process holds that loaded it: when this ends, in whatever way, the burning
-// does.
+// The callback spins for `most_ns` at most, and at least `rest_ns` lie between two on one processor, whosesoever they
+// are. The kernel takes a timer away with the last reference to its map, which the process holds that loaded it: when
+// this ends, in whatever way, the burning does. After `length_ns` it does in any case, also where the process was
+// stopped.
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -28,6 +29,7 @@ typedef __u64 u64;
 const volatile u64 slice_ns = 1;
 const volatile u64 most_ns = 0;
 const volatile u64 rest_ns = 1;
+const volatile u64 length_ns = 0;
 const volatile u32 slices = 1;
 
 // What each slice of the course burns; after the last comes the first [ns].
@@ -58,6 +60,9 @@ struct burnt {
 
 struct burnt burnt[PROCESSORS] = {};
 
+// When the last callback on a processor ended [ns of CLOCK_MONOTONIC].
+u64 ended_ns[PROCESSORS] = {};
+
 // When the first slice began; 0 before [ns of CLOCK_MONOTONIC].
 u64 begun_ns = 0;
 
@@ -86,9 +91,15 @@ static int burn(void *map, u32 *processor, struct burner *burner)
 	u32 place = slice % slices, number = *processor;
 	u32 *wanted = bpf_map_lookup_elem(&course, &place);
 	u64 work_ns = wanted ? *wanted : 0;
+	u32 here = bpf_get_smp_processor_id();
 
-	if (number >= PROCESSORS)
+	if (number >= PROCESSORS || here >= PROCESSORS || now - begun_ns >= length_ns)
 		return 0;
+	// Another processor's callback was here: programs have their rest first.
+	if (now < ended_ns[here] + rest_ns) {
+		arm(burner, rest_ns);
+		return 0;
+	}
 	if (work_ns > most_ns)
 		work_ns = most_ns;
 	if (work_ns) {
@@ -97,10 +108,11 @@ static int burn(void *map, u32 *processor, struct burner *burner)
 		bpf_loop(MOST_LOOKS, look, &spell, 0);
 	}
 	burnt[number].callbacks++;
-	if (bpf_get_smp_processor_id() != number)
+	if (here != number)
 		burnt[number].elsewhere++;
 	// A slice that began late is burnt whole, and the next one begins late as well or is left out.
 	end = bpf_ktime_get_ns();
+	ended_ns[here] = end;
 	burnt[number].ns += end - now;
 	if (next < end + rest_ns)
 		next = end + rest_ns;

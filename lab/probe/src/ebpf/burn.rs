@@ -4,6 +4,7 @@ use super::permission::{explain, hindrance};
 use super::skeleton::burn::{BurnSkel, BurnSkelBuilder};
 use super::{SOFTIRQ_SHARE_MOST, SOFTIRQ_SLICE, SoftirqBurnt};
 use core::mem::MaybeUninit;
+use core::time::Duration;
 use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono};
 use libbpf_rs::btf::{Btf, types::Enum};
@@ -34,17 +35,18 @@ impl SoftirqLoad {
         hindrance().or_else(|| missing_helper().err())
     }
 
-    /// Begins to burn on each processor that the calling thread may run on. `course` has the share of each slice; after
-    /// the last slice comes the first. Shares beyond [`SOFTIRQ_SHARE_MOST`] count as this.
+    /// Begins to burn on each processor that the calling thread may run on, until it is dropped, and not for longer than
+    /// `length`. `course` has the share of each slice; after the last slice comes the first. Shares beyond
+    /// [`SOFTIRQ_SHARE_MOST`] count as this.
     ///
     /// # Errors
     /// The kernel does not have or allow it; says what is missing.
-    pub fn begin(course: &[f64]) -> Result<Self, String> {
+    pub fn begin(course: &[f64], length: Duration) -> Result<Self, String> {
         if let Some(reason) = Self::hindrance() {
             return Err(reason);
         }
         libbpf_rs::set_print(None);
-        let skeleton = load(course)?;
+        let skeleton = load(course, length)?;
         let processors = ffclock_counter::allowed_cpus().map_err(|error| error.to_string())?;
         let load = SoftirqLoad { skeleton, processors, begun: mono_now() };
         load.start_timers()?;
@@ -94,8 +96,8 @@ fn missing_helper() -> Result<(), String> {
     }
 }
 
-/// Loads the programs with this course.
-fn load(course: &[f64]) -> Result<BurnSkel<'static>, String> {
+/// Loads the programs with this course, for this long.
+fn load(course: &[f64], length: Duration) -> Result<BurnSkel<'static>, String> {
     let slices = u32::try_from(course.len()).ok().filter(|slices| *slices > 0).ok_or("a course has a slice")?;
     // What is opened is dropped with the skeleton. The two words that hold it are leaked.
     let room = Box::leak(Box::new(MaybeUninit::uninit()));
@@ -106,6 +108,7 @@ fn load(course: &[f64]) -> Result<BurnSkel<'static>, String> {
     limits.slices = slices;
     limits.slice_ns = SOFTIRQ_SLICE.as_nanos() as u64;
     limits.most_ns = most.as_nanos() as u64;
+    limits.length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
     limits.rest_ns = (SOFTIRQ_SLICE - most).as_nanos() as u64;
     let skeleton = open.load().map_err(|error| explain(&error))?;
     for (slice, share) in (0..slices).zip(course) {

@@ -81,6 +81,8 @@ pub struct SilenceLength {
     pub longest_ps: f64,
     /// The largest count of messages from another sender meanwhile.
     pub most_messages: f64,
+    /// Lines that were left out: no messages, or with times more than 50 days from most others.
+    pub left_out: u64,
 }
 
 /// A limit, and how often it is exceeded although the sender lives.
@@ -126,7 +128,8 @@ impl Silences {
         // By sender: how often it was heard; and at its latest message: when, and how often each had been heard.
         let (mut heard, mut latest): (Vec<u64>, Vec<(i64, Vec<u64>)>) = (vec![], vec![]);
         let (mut of_all, mut range) = (vec![], None);
-        for (sender, at_ns) in table.perceived_by(receiver) {
+        let (perceived, left_out) = table.perceived_by(receiver);
+        for (sender, at_ns) in perceived {
             let known = places.len();
             let place = *places.entry(sender).or_insert(known);
             range = Some((range.map_or(at_ns, |(first, _)| first), at_ns));
@@ -157,6 +160,7 @@ impl Silences {
             time_ps: range.map_or(0.0, |(first, last): (i64, i64)| last.saturating_sub(first) as f64 * 1e3),
             longest_ps: largest(|silence| silence.0),
             most_messages: largest(|silence| silence.1),
+            left_out,
         };
         Ok(Silences { length, of_all })
     }

@@ -11,6 +11,7 @@ use super::history::History;
 use super::recording::{ANSWERED, Call, ReplayedAnswer, replay};
 use super::timekeeper::{Lines, SHIFT, Timekeeper};
 use super::{Guest, alone, build_performers};
+use crate::failure::Failure;
 use crate::lab::link::inside;
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
 use crate::live::clock_file::{ClockStart, OutsideClock, create};
@@ -104,8 +105,8 @@ fn script(directory: &Path, side: &Side) -> String {
         fs::create_dir_all(&post_directory).unwrap();
         let plan = LivePlan::named("quiet-1").unwrap().polled(Some(stage.poll_log2));
         let wrappers = root().join("tools/peers");
-        let server = network::server_address(side.link);
-        let post = Post { directory: &post_directory, server, plan, peers: &wrappers };
+        let servers = vec![network::server_address(side.link)];
+        let post = Post { directory: &post_directory, servers, plan, peers: &wrappers };
         let contestant = chosen(&[stage.contestant.to_owned()]).unwrap()[0];
         // What it remembers is wrong as well: of an oscillator that is slow.
         let mut command = contestant.prepare(&post, -(WRONG_RATE_PPM as f64)).unwrap();
@@ -172,7 +173,8 @@ fn plan_of_guest(directory: &Path) -> String {
     )
 }
 
-fn start_server(directory: &Path) -> Worker {
+/// The server with the tap of the guest; fails where taps are not permitted.
+fn start_server(directory: &Path) -> Result<Worker, Failure> {
     let place = directory.join("server");
     fs::create_dir_all(&place).unwrap();
     let command = server_command(&place, &root().join("tools/peers")).unwrap();
@@ -181,10 +183,10 @@ fn start_server(directory: &Path) -> Worker {
     let server = Worker::prepare(&task, WorkerNetwork::Own).unwrap();
     let pid = server.pid().to_string();
     let address = format!("{}/24", network::server_address(GUEST_LINK));
-    inside(&pid, &["ip", "tuntap", "add", "mode", "tap", "name", TAP]).unwrap();
+    inside(&pid, &["ip", "tuntap", "add", "mode", "tap", "name", TAP])?;
     inside(&pid, &["ip", "address", "add", &address, "dev", TAP]).unwrap();
     inside(&pid, &["ip", "link", "set", TAP, "up"]).unwrap();
-    server
+    Ok(server)
 }
 
 impl Bench {
@@ -201,7 +203,14 @@ impl Bench {
         }
         interposer::compile(&directory, ("recorder.so", include_str!("recorder.c")), &["-shared", "-fPIC", "-ldl"])
             .unwrap();
-        let server = start_server(&directory);
+        let server = match start_server(&directory) {
+            Ok(server) => server,
+            Err(failure) => {
+                println!("SKIP: {failure}");
+                refuse(&directory);
+                return None;
+            }
+        };
         let address = network::server_address(GUEST_LINK).replace(".1", ".2");
         let libraries = format!("\"LIBRARIES=/usr/lib64 /usr/lib/x86_64-linux-gnu {}\"", peers().display());
         // A kernel that sleeps between its daemon's requests would begin seconds when it wakes.
@@ -538,7 +547,10 @@ impl Course {
 const COMPARED_AT_LEAST: usize = 100;
 /// So does a host that let the guest wait for longer than this [ns].
 const WAITED_AT_MOST: i64 = 200_000_000;
-const TRIES: usize = 2;
+const TRIES: usize = 3;
+/// A try that disagrees may be the host's fault in a way that does not show in how long the guest waited; a second one
+/// is not.
+const DISAGREE: usize = 2;
 
 impl Runs {
     fn waited(&self) -> i64 {
@@ -575,7 +587,7 @@ impl Runs {
 #[test]
 fn daemons_meet_the_same_discipline_under_the_interposer_as_in_a_guest() {
     let _alone = alone();
-    let mut found = None;
+    let mut disagreed = 0;
     for _ in 0..TRIES {
         let Some(bench) = Bench::set_up() else { return };
         let runs = bench.run();
@@ -584,11 +596,9 @@ fn daemons_meet_the_same_discipline_under_the_interposer_as_in_a_guest() {
             return;
         }
         println!("{} disagreements, the first of them: {}; once more", wrong.len(), wrong[0]);
-        found = Some((wrong, runs.bench.logs()));
+        disagreed += 1;
+        let first = &wrong[..wrong.len().min(8)];
+        assert!(disagreed < DISAGREE, "{} disagreements: {first:#?}\n{}", wrong.len(), runs.bench.logs());
     }
-    let Some((wrong, logs)) = found else {
-        println!("SKIP: the host let the guest wait in each of {TRIES} tries, so daemons in a guest were not compared");
-        return;
-    };
-    panic!("{} disagreements, the first of them: {:#?}\n{logs}", wrong.len(), &wrong[..wrong.len().min(8)]);
+    println!("SKIP: the host let the guest wait in most of {TRIES} tries, so daemons in a guest were not compared");
 }

@@ -9,6 +9,7 @@ use crate::Failure;
 use ffclock_probe::ebpf::{SOFTIRQ_SHARE_MOST, SOFTIRQ_SLICE, SoftirqLoad};
 use ffclock_theta_live::LoadLevel;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Write, stderr};
 use std::time::Duration;
@@ -20,9 +21,12 @@ const ONE_FOR_ALL: &str = "/sys/kernel/btf/vmlinux";
 pub(super) fn burn(level: LoadLevel, length: Duration) -> Result<Done, Failure> {
     possible(level)?;
     let one = File::open(ONE_FOR_ALL)?;
-    flock(&one, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| Failure::from("softirq: another such load runs on this machine"))?;
-    let load = SoftirqLoad::begin(&course(level)).map_err(|reason| Failure::from(format!("softirq: {reason}")))?;
+    flock(&one, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        Errno::WOULDBLOCK => Failure::from("softirq: another such load runs on this machine"),
+        other => Failure::from(format!("softirq: {ONE_FOR_ALL}: {other}")),
+    })?;
+    let load =
+        SoftirqLoad::begin(&course(level), length).map_err(|reason| Failure::from(format!("softirq: {reason}")))?;
     std::thread::sleep(length);
     let burnt = load.burnt();
     if burnt.elsewhere > 0 {

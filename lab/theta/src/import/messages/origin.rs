@@ -6,12 +6,14 @@
 
 use super::rounds::SPAN_NS_MAX;
 
-/// The first of these times, which come in order, after which the 50 days hold more than half as many as any 50 days
-/// do. In a list that goes on for longer, with about as many messages each day, it is the first of all.
+/// Of these times, which come in order, the first after which come the 50 days that hold the most, where these are more
+/// than half of all. Otherwise the first after which 50 days hold more than half as many as any do: in a list that goes
+/// on for longer, with about as many messages each day, it is the first of all.
 pub(super) fn origin_ns(times_ns: &[i64]) -> Option<i64> {
     let counts: Vec<usize> = counts_of_spans(times_ns);
     let most = counts.iter().copied().max()?;
-    let first = counts.iter().position(|&count| 2 * count > most)?;
+    let holds_most = |count: usize| if 2 * most > times_ns.len() { count == most } else { 2 * count > most };
+    let first = counts.iter().position(|&count| holds_most(count))?;
     times_ns.get(first).copied()
 }
 
@@ -46,6 +48,8 @@ mod tests {
         assert_eq!(origin_day(&[100, 101, 900]), Some(100));
         assert_eq!(origin_day(&[0, 0, 0, 90, 91, 92, 93, 94, 95]), Some(90), "neither do a few decide");
         assert_eq!(origin_day(&(0..200).collect::<Vec<_>>()), Some(0), "a list that is too long is cut at its end");
+        let early: Vec<i64> = std::iter::once(-40).chain(0..20).collect();
+        assert_eq!(origin_day(&early), Some(0), "one that is near to the first half only does not cut off the second");
         assert_eq!(origin_day(&[-100_000, 100_000]), Some(-100_000), "of two, none is known to be wrong");
     }
 

@@ -185,11 +185,23 @@ impl MessageTable {
         self.distinct(|row| (row.words[1] == receiver).then_some(row.words[0]))
     }
 
-    /// Sender and time of perception, in nanoseconds, of the messages to a receiver, in the order of perception.
-    pub(crate) fn perceived_by(&self, receiver: &str) -> impl Iterator<Item = (u32, i64)> + '_ {
-        let receiver = self.numbers.get(receiver).copied();
-        let to_it = self.rows.iter().filter(move |row| Some(row.words[1]) == receiver);
-        to_it.map(|row| (row.words[0], row.perceived_ns))
+    /// Sender and time of perception, in nanoseconds, of the messages to a receiver, in the order of perception; and how
+    /// many are left out: lines that are no messages, and those far from most others.
+    pub(crate) fn perceived_by(&self, receiver: &str) -> (Vec<(u32, i64)>, u64) {
+        let senders = self.senders(receiver);
+        let origin_ns = self.origin_ns(receiver, &senders);
+        let is_near = |at_ns: i64| origin_ns.is_some_and(|origin_ns| at_ns.abs_diff(origin_ns) <= SPAN_NS_MAX);
+        let near = self.consistent(receiver, &senders).filter(|row| is_near(row.perceived_ns) && is_near(row.sent_ns));
+        let near: Vec<(u32, i64)> = near.map(|row| (row.words[0], row.perceived_ns)).collect();
+        let number = self.numbers.get(receiver).copied();
+        let all = self.rows.iter().filter(|row| Some(row.words[1]) == number).count();
+        let left_out = (all - near.len()) as u64 + self.malformed;
+        (near, left_out)
+    }
+
+    /// The time that most messages to a receiver from these senders are near to [ns].
+    fn origin_ns(&self, receiver: &str, senders: &[String]) -> Option<i64> {
+        origin_ns(&self.consistent(receiver, senders).map(|row| row.perceived_ns).collect::<Vec<_>>())
     }
 
     fn distinct(&self, word: impl Fn(&TableRow) -> Option<u32>) -> Vec<String> {
@@ -203,7 +215,7 @@ impl MessageTable {
     }
 
     /// The messages to a receiver from these senders whose own times are near to each other.
-    fn consistent(&self, MessageOptions { receiver, senders, .. }: &MessageOptions) -> impl Iterator<Item = &TableRow> {
+    fn consistent(&self, receiver: &str, senders: &[String]) -> impl Iterator<Item = &TableRow> {
         let receiver = self.numbers.get(receiver).copied();
         let mut is_sender = vec![false; self.words.len()];
         senders.iter().filter_map(|name| self.numbers.get(name)).for_each(|&name| is_sender[name as usize] = true);
@@ -261,8 +273,8 @@ pub fn import_messages(
     options: MessageOptions,
     directory: &Path,
 ) -> Result<ImportedMessages, MessageError> {
-    let longest_ns = table.consistent(&options).map(TableRow::took_ns).max().unwrap_or(0);
-    let origin_ns = origin_ns(&table.consistent(&options).map(|row| row.perceived_ns).collect::<Vec<_>>());
+    let longest_ns = table.consistent(&options.receiver, &options.senders).map(TableRow::took_ns).max().unwrap_or(0);
+    let origin_ns = table.origin_ns(&options.receiver, &options.senders);
     let chosen = options.receiver.clone();
     let mut rounds = MessageRounds::new(MessageOptions { longest_ns, rounds_open: usize::MAX, ..options })?;
     rounds.count_from(origin_ns);
