@@ -6,7 +6,8 @@ use crate::bank::density::{Components, Mixture};
 use crate::bank::{Densities, Family, Prediction};
 use crate::tuning::bank::{SHAPES, STEEP};
 use crate::tuning::learned::{
-    EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR, SOFT_DECILE,
+    EAGER, EAGER_ITERATIONS, ITERATIONS, LITTLE_SCATTER, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR,
+    SOFT_DECILE,
 };
 use ffclock_units::Direction;
 
@@ -137,6 +138,12 @@ impl Learning {
             self.components = finer;
             self.begin();
         }
+    }
+
+    /// Whether half of the packets of either way queue for less than programs usually let them wait.
+    pub fn scatters_little(&self) -> bool {
+        let [edges, _] = self.mixtures.densities();
+        edges.iter().all(|density| density.median < LITTLE_SCATTER)
     }
 
     /// Begins again with the components for paths of any length where it has finer ones.

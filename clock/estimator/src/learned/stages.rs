@@ -17,7 +17,7 @@ use crate::frame::{Frame, Point};
 use crate::guard::Entry;
 use crate::tuning::learned::{
     EXPLAINED, GARBAGE, HORIZON, LEAST_HORIZON, LEAST_POLL, LONGEST_SILENCE, OUTSIDE_LIMIT, POLL_PART, RATE_AFTER_LOSS,
-    SHARED_VARIANCE, UNEXPLAINED_LIMIT,
+    SHARED_VARIANCE, SOFTWARE_TRIP, UNEXPLAINED_LIMIT,
 };
 use crate::{Event, Events};
 use ffclock_units::{Direction, Exchange, Moment, Span, Stamp, StampLocation, Tai};
@@ -34,9 +34,14 @@ impl Filter {
             return self.begin_time(input, placed, events);
         }
         self.paths.iter_mut().for_each(|path| path.silence += point.x.max(0.0));
-        if self.paths.len() == 1 && self.paths[server].is_settled() && is_free_of_software(input.exchange) {
-            let [forward, backward] = self.floors(server);
-            self.paths[server].learning.refine(forward + backward);
+        if self.paths.len() == 1 && self.paths[server].is_settled() {
+            let trip: f64 = self.floors(server).iter().sum();
+            let learning = &mut self.paths[server].learning;
+            if is_free_of_software(input.exchange) {
+                learning.refine(trip);
+            } else if learning.scatters_little() {
+                learning.refine(trip.abs().max(SOFTWARE_TRIP));
+            }
         }
         let exchange = self.exchange(input, &point);
         let mut is_explained = self.filter(exchange);
