@@ -154,8 +154,8 @@ fn floor_moved(revision: &Revision) -> Option<Direction> {
     }
 }
 
-/// An exchange on a cable: each way 500 ns and some nanoseconds of queueing, and replies that leave by up to twelve times
-/// `early_ns` later than the server says.
+/// An exchange on a cable: each way 500 ns and some nanoseconds of queueing, and replies that leave by up to twelve
+/// times `early_ns` later than the server says.
 fn on_a_cable(number: u64, location: StampLocation, early_ns: u64) -> Exchange {
     let (begin, queueing) = (number * 1_000_000_000, [number * 7 % 11, number * 5 % 13 * (1 + early_ns)]);
     let stamp = |ns: u64| Stamp { counter: Counter::from_raw(begin + ns), width: Ticks::from_raw(16), location };
@@ -192,7 +192,7 @@ fn densities_are_fine_where_little_scatters_on_a_short_path_and_the_clock_is_of_
     let [card, kernel] = [StampLocation::Hardware, StampLocation::Kernel];
     assert!(median_on_a_cable(card, 1, 0) < 0.05);
     assert!(median_on_a_cable(card, 2, 0) > 0.2);
-    // Those of a card are as fine as the cable is short, whatever else delays replies; those of a kernel are never so fine.
+    // Those of a card are as fine as the cable is short, whatever else delays replies; those of a kernel are never so.
     assert!(median_on_a_cable(card, 1, 2000) < 0.01);
     let of_kernel = median_on_a_cable(kernel, 1, 0);
     assert!((0.01..0.1).contains(&of_kernel), "{of_kernel}");

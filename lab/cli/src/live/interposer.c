@@ -198,7 +198,7 @@ static void change_ends(void);
 static int64_t shown_at(int64_t raw) {
     for (int tries = 1;; tries++) {
         if (tries % 1000 == 0 && !only_reads) change_begins(), change_ends();
-        if (tries == 100000000) _exit(126);   /* a witness whose clock nobody repairs */
+        if (tries == 100000000) _exit(126);   /* a witness of a clock that no program repairs */
         uint64_t before = __atomic_load_n(&file->sequence, __ATOMIC_ACQUIRE);
         int64_t shown = along(at(index_of(raw)), raw, NULL);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);

@@ -35,8 +35,8 @@ impl SoftirqLoad {
         hindrance().or_else(|| missing_helper().err())
     }
 
-    /// Begins to burn on each processor that the calling thread may run on, until it is dropped, and not for longer than
-    /// `length`. `course` has the share of each slice; after the last slice comes the first. Shares beyond
+    /// Begins to burn on each processor that the calling thread may run on, until it is dropped, and not for longer
+    /// than `length`. `course` has the share of each slice; after the last slice comes the first. Shares beyond
     /// [`SOFTIRQ_SHARE_MOST`] count as this.
     ///
     /// # Errors

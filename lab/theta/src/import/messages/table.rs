@@ -185,8 +185,8 @@ impl MessageTable {
         self.distinct(|row| (row.words[1] == receiver).then_some(row.words[0]))
     }
 
-    /// Sender and time of perception, in nanoseconds, of the messages to a receiver, in the order of perception; and how
-    /// many are left out: lines that are no messages, and those far from most others.
+    /// Sender and time of perception, in nanoseconds, of the messages to a receiver, in the order of perception; and
+    /// how many are left out: lines that are no messages, and those far from most others.
     pub(crate) fn perceived_by(&self, receiver: &str) -> (Vec<(u32, i64)>, u64) {
         let senders = self.senders(receiver);
         let origin_ns = self.origin_ns(receiver, &senders);
