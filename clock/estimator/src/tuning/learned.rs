@@ -191,8 +191,8 @@ pub const SHORTEST_AVERAGE: f64 = 1_000.0;
 pub const LONGEST_AVERAGE: f64 = 86_400.0;
 
 /// Of packets whose stamps pass software, half queue for less than this either way where both hosts' kernels stamp them
-/// and little else is between. us. Size: between the 0.6 to 1.6 us that the coarse densities show on such links, and the
-/// 2 us and more by which a program's statement of when it hands over a packet is early.
+/// and little else is between. us. Size: between the 0.6 to 1.6 us that the coarse densities show on such links, and
+/// the 2 us and more by which a program's statement of when it hands over a packet is early.
 pub const LITTLE_SCATTER: f64 = 1.8;
 
 /// Floors of such packets count as this at least, so that the densities are not finer than stamps of software are. us.
