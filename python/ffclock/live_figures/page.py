@@ -12,7 +12,9 @@ from ..scales import time_text
 from .runs import LONG, Live, incomplete
 from .verdicts import Claim
 
-NOT_HERE = (("Figure 9", "servers at other distances, polls of 256 and 1024 s", "a run of half an hour has too few polls; simulated: make figures"),)
+NOT_HERE: Final = (
+    ("Figure 9", "servers at other distances, polls of 256 and 1024 s", "a run of half an hour has too few polls; simulated: make figures"),
+)
 """What no short run can show, and why."""
 
 _LONG: Final = (
