@@ -192,7 +192,7 @@ fn densities_are_fine_where_little_scatters_on_a_short_path_and_the_clock_is_of_
     let [card, kernel] = [StampLocation::Hardware, StampLocation::Kernel];
     assert!(median_on_a_cable(card, 1, 0) < 0.05);
     assert!(median_on_a_cable(card, 2, 0) > 0.2);
-    // Those of a card are as fine as the cable is short, whatever else delays replies; those of a kernel are never so.
+    // Those of a card are as fine as the cable is short, whatever delays replies; those of a kernel never are.
     assert!(median_on_a_cable(card, 1, 2000) < 0.01);
     let of_kernel = median_on_a_cable(kernel, 1, 0);
     assert!((0.01..0.1).contains(&of_kernel), "{of_kernel}");

@@ -109,8 +109,8 @@ impl<S: OffsetServo> Ptp4l<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::observed;
     use super::*;
-    use ffclock_units::{Span, Stamp, StampLocation, Ticks};
 
     /// Notes the offsets that it is given, and changes nothing.
     #[derive(Clone, Debug, Default)]
@@ -125,12 +125,6 @@ mod tests {
         fn rate_ratio(&self) -> f64 {
             0.5
         }
-    }
-
-    fn observed(direction: Direction, ours_ns: u64, theirs_ns: i128) -> PtpObservation {
-        let counter = Counter::from_raw(ours_ns);
-        let ours = Stamp { counter, width: Ticks::ZERO, location: StampLocation::Kernel };
-        PtpObservation { direction, ours, theirs: Moment::from_origin(Span::from_nanos(theirs_ns)) }
     }
 
     #[test]

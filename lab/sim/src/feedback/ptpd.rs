@@ -105,14 +105,8 @@ impl Ptpd {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::observed;
     use super::*;
-    use ffclock_units::{Stamp, StampLocation, Ticks};
-
-    fn observed(direction: Direction, ours_ns: u64, theirs_ns: i128) -> PtpObservation {
-        let counter = Counter::from_raw(ours_ns);
-        let ours = Stamp { counter, width: Ticks::ZERO, location: StampLocation::Kernel };
-        PtpObservation { direction, ours, theirs: Moment::from_origin(Span::from_nanos(theirs_ns)) }
-    }
 
     #[test]
     fn offsets_and_delays_are_averaged_in_pairs_and_a_negative_delay_is_ignored() {

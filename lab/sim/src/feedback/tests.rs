@@ -2,6 +2,15 @@
 
 use crate::scenario::Scenario;
 use crate::{Run, RunResult};
+use ffclock_ptp::PtpObservation;
+use ffclock_units::{Counter, Direction, Moment, Span, Stamp, StampLocation, Ticks};
+
+/// What a follower of PTP observes of a message that left or came at `ours_ns`, and at the other side at `theirs_ns`.
+pub(super) fn observed(direction: Direction, ours_ns: u64, theirs_ns: i128) -> PtpObservation {
+    let counter = Counter::from_raw(ours_ns);
+    let ours = Stamp { counter, width: Ticks::ZERO, location: StampLocation::Kernel };
+    PtpObservation { direction, ours, theirs: Moment::from_origin(Span::from_nanos(theirs_ns)) }
+}
 
 fn run(text: &str) -> RunResult {
     let scenario = Scenario::parse("test", text).unwrap();

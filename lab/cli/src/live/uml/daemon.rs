@@ -10,7 +10,7 @@ use super::discipline::{Findings, LONG, Past};
 use super::history::History;
 use super::recording::{ANSWERED, Call, ReplayedAnswer, replay};
 use super::timekeeper::{Lines, SHIFT, Timekeeper};
-use super::{Guest, alone, build_performers};
+use super::{Guest, Scratch, alone, build_performers};
 use crate::failure::Failure;
 use crate::lab::link::inside;
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
@@ -132,17 +132,11 @@ fn script(directory: &Path, side: &Side) -> String {
 
 /// Server, guest, and what runs under the interposer.
 struct Bench {
-    directory: PathBuf,
     guest: Guest,
     timekeeper: Timekeeper,
     server: Worker,
     own: OwnClock,
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.directory);
-    }
+    directory: Scratch,
 }
 
 /// What is missing on this machine, where something is.
@@ -191,26 +185,15 @@ fn start_server(directory: &Path) -> Result<Worker, Failure> {
 
 impl Bench {
     fn set_up() -> Option<Bench> {
-        let directory = std::env::temp_dir().join(format!("ffclock-uml-daemon-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let refuse = |directory: &Path| {
-            let _ = fs::remove_dir_all(directory);
-        };
+        let directory = Scratch::new("daemon");
         if let Some(reason) = missing(&directory) {
             println!("SKIP: {reason}");
-            refuse(&directory);
             return None;
         }
         interposer::compile(&directory, ("recorder.so", include_str!("recorder.c")), &["-shared", "-fPIC", "-ldl"])
             .unwrap();
-        let server = match start_server(&directory) {
-            Ok(server) => server,
-            Err(failure) => {
-                println!("SKIP: {failure}");
-                refuse(&directory);
-                return None;
-            }
-        };
+        let started = start_server(&directory);
+        let server = started.map_err(|failure| println!("SKIP: {failure}")).ok()?;
         let address = network::server_address(GUEST_LINK).replace(".1", ".2");
         let libraries = format!("\"LIBRARIES=/usr/lib64 /usr/lib/x86_64-linux-gnu {}\"", peers().display());
         // A kernel that sleeps between its daemon's requests would begin seconds when it wakes.
@@ -218,13 +201,10 @@ impl Bench {
         let words = [format!("TAP={TAP}"), format!("ADDRESS={address}/24"), libraries, ticking];
         let pid = server.pid().to_string();
         let entering = ["nsenter", "--target", &pid, "--net"];
-        let Some(guest) = Guest::boot_within(&entering, (&directory, &plan_of_guest(&directory)), &words) else {
-            refuse(&directory);
-            return None;
-        };
+        let guest = Guest::boot_within(&entering, (&directory, &plan_of_guest(&directory)), &words)?;
         let timekeeper = Timekeeper::find(guest.kernel());
         let own = OwnClock::within(&directory);
-        Some(Bench { directory, guest, timekeeper, server, own })
+        Some(Bench { guest, timekeeper, server, own, directory })
     }
 
     /// The truth less the raw counter of the guest [ns].

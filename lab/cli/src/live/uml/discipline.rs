@@ -2,7 +2,7 @@
 
 use super::history::History;
 use super::timekeeper::Timekeeper;
-use super::{Guest, alone, build_performers};
+use super::{Guest, Scratch, alone, build_performers};
 use crate::live::clock_file::{ClockStart, OutsideClock, create};
 use crate::live::interposer::{self, OwnClock};
 use crate::live::oscillator_file::{OscillatorStart, SampledOscillator};
@@ -10,7 +10,7 @@ use ffclock_sim::Oscillator;
 use ffclock_sim::scenario::{Fraction, OscillatorSpec};
 use ffclock_units::{Rate, Span};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -138,37 +138,26 @@ fn script() -> String {
 
 /// Both at work on the same script, in one directory.
 struct Bench {
-    directory: PathBuf,
     guest: Guest,
     timekeeper: Timekeeper,
     own: OwnClock,
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.directory);
-    }
+    directory: Scratch,
 }
 
 impl Bench {
     fn set_up(name: &str) -> Option<Bench> {
-        let directory = std::env::temp_dir().join(format!("ffclock-uml-{name}-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
+        let directory = Scratch::new(name);
         if let Err(failure) = build_performers(&directory) {
             println!("SKIP: {failure}");
-            let _ = fs::remove_dir_all(&directory);
             return None;
         }
         fs::write(directory.join("script"), script()).unwrap();
         let own = OwnClock::within(&directory);
         let plan =
             "while ! [ -e /out/go ]; do sleep 0.1; done\n/out/performer-static </out/script >/out/guest.answers\n";
-        let Some(guest) = Guest::boot(&directory, plan) else {
-            let _ = fs::remove_dir_all(&directory);
-            return None;
-        };
+        let guest = Guest::boot(&directory, plan)?;
         let timekeeper = Timekeeper::find(guest.kernel());
-        Some(Bench { directory, guest, timekeeper, own })
+        Some(Bench { guest, timekeeper, own, directory })
     }
 
     /// The program under the interposer, with an oscillator that is 40 ppm fast.
