@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,7 +97,7 @@ class Live:
     @property
     def command(self) -> str:
         """What was run."""
-        return "ffclock-lab " + " ".join(self.setting.words(round(self.seconds), round(self.settle_s), self.series))
+        return shlex.join(["ffclock-lab", *self.setting.words(round(self.seconds), round(self.settle_s), self.series)])
 
 
 def read_samples(lines: Iterable[str]) -> dict[str, tuple[Floats, Floats]]:
