@@ -104,7 +104,9 @@ def test_hours_at_256_s_are_judged_run_by_run_and_none_gives_no_verdict() -> Non
     assert [claim.outcome for claim in claims] == ["as in the paper", "as in the paper", "shape only"]
     assert claims[0].live == pytest.approx(50.0 / 7.0)
     assert claims[0].simulated == pytest.approx(10.0)
-    assert claims[0].verdict("the tool").command.startswith("ffclock-lab live run quiet-256 --poll 256 --for 120 s --settle 20 s --only ")
+    assert (
+        claims[0].verdict("the tool").command.startswith("ffclock-lab live run quiet-256 --poll 256 --for '120 s' --settle '20 s' --only ")
+    )
     assert [claim.outcome for claim in weeks(hours(1e-6), {})] == ["not here"] * 3
 
 

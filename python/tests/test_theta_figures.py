@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pictures import faults
 
-from ffclock.program import Program
+from ffclock.program import Program, ProgramError
 from ffclock.theta_figures import campaign, drawing
 from ffclock.theta_figures.__main__ import main
-from ffclock.theta_figures.campaign import SHORT, Extent, _live_rounds
+from ffclock.theta_figures.campaign import SHORT, Extent, Kept, _live_rounds
 from ffclock.theta_figures.cells import Cell, Measured, Run, Where, grid, others, with_histograms
 from ffclock.theta_figures.page import omega_table
 from ffclock.theta_figures.verdicts import (
@@ -210,6 +210,32 @@ def test_no_other_load_is_measured_than_was_asked_for(
     assert "--softirq: " in (said := capsys.readouterr().err)
     assert "built without it" in said
     assert not output.exists()
+
+
+def test_an_interrupted_measuring_goes_on_where_it_was(tmp_path: Path) -> None:
+    """The program fails for any cell that is not kept, so what was measured shows by itself."""
+    program = tmp_path / "ffclock-lab"
+    program.write_text(f"#!/bin/sh\necho run >>{tmp_path}/ran\necho no >&2\nexit 2\n", encoding="utf-8")
+    program.chmod(0o755)
+    extent = Extent(sizes=(4,), levels=(0, 30), simulated_runs=1)
+    with pytest.raises(ProgramError, match="nothing was begun"):
+        Kept(tmp_path / "cells", extent, resume=True)
+    kept = Kept(tmp_path / "cells", extent, resume=False)
+    done = measured(cell("network", 30), run(3.0))
+    done = replace(done, cell=replace(done.cell, where="simulated"))
+    kept.add(done)
+    assert kept.find(done.cell) == done
+    with pytest.raises(ProgramError, match="other options"):
+        Kept(tmp_path / "cells", replace(extent, simulated_runs=2), resume=True)
+    again = Kept(tmp_path / "cells", extent, resume=True)
+    found = campaign.measure(Program(program), extent, False, again)
+    assert [one for one in found if one.runs] == [done]
+    assert len((tmp_path / "ran").read_text(encoding="utf-8").splitlines()) == len(found) - 1
+    # What failed is tried again; begun anew, everything is gone.
+    assert [one for one in found if again.find(one.cell)] == [done]
+    assert Kept(tmp_path / "cells", extent, resume=False).find(done.cell) is None
+    again.remove()
+    assert not (tmp_path / "cells").exists()
 
 
 def test_about_a_third_of_the_ratios_must_be_one() -> None:

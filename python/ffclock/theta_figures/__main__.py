@@ -72,9 +72,10 @@ def read_results(path: Path) -> tuple[list[Measured], dict[str, Any]]:
         raise ResultsError(f"{path}: no results of ffclock.theta_figures") from error
 
 
-def _measure(options: argparse.Namespace) -> tuple[list[Measured], dict[str, Any]]:
+def _measure(options: argparse.Namespace) -> tuple[Path, list[Verdict], dict[str, Any]]:
+    """Measures and writes. What is measured is kept until all is written, so that an interruption loses one cell."""
     from ..program import Program, ProgramError  # noqa: PLC0415
-    from .campaign import LONG, SHORT, Extent, measure, namespaces_missing, softirqs_missing  # noqa: PLC0415
+    from .campaign import LONG, SHORT, Extent, Kept, measure, namespaces_missing, softirqs_missing  # noqa: PLC0415
 
     program = Program.find(options.ffclock_lab)
     extent = SHORT if options.short else LONG if options.long else Extent()
@@ -99,7 +100,10 @@ def _measure(options: argparse.Namespace) -> tuple[list[Measured], dict[str, Any
         f"{extent.simulated_runs} runs of {extent.simulated_rounds} rounds.",
         "live": f"No live runs: {missing}." if missing else "",
     }
-    return measure(program, extent, live=missing is None), about
+    kept = Kept(options.output / "cells", extent, resume=options.resume)
+    path, verdicts = write(options.output, measure(program, extent, missing is None, kept), about)
+    kept.remove()
+    return path, verdicts, about
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -113,6 +117,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--short", action="store_true", help="few and short runs, to see that everything works")
     length.add_argument("--long", action="store_true", help="as long as the paper's: five live runs of 30 s a cell, some hours")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with a measuring that was interrupted; its other options must be the same"
+    )
     parser.add_argument("--no-live", action="store_true", help="simulated runs only; live ones need root")
     parser.add_argument(
         "--softirq", action="store_true", help="load processors by soft interrupts, as the paper did by interrupts (built with eBPF; root)"
@@ -129,14 +136,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from ..program import ProgramError  # noqa: PLC0415
 
-        measured, about = read_results(options.results) if options.results else _measure(options)
-        path, verdicts = write(options.output, measured, about)
+        if options.results:
+            measured, about = read_results(options.results)
+            path, verdicts = write(options.output, measured, about)
+        else:
+            path, verdicts, about = _measure(options)
     except ModuleNotFoundError as error:
         print(f"ffclock.theta_figures: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     except (ProgramError, ResultsError, OSError) as error:
         print(f"ffclock.theta_figures: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("ffclock.theta_figures: interrupted; --resume goes on with the cells that are measured", file=sys.stderr)
+        return 130
     from .page import conditions  # noqa: PLC0415
 
     print(conditions(about))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +54,45 @@ SHORT: Final = Extent(
 
 LONG: Final = Extent(live_runs=5, live_rounds=25_000, live_rounds_tested=25_000)
 """The paper's five runs of about 30 s (D = 1 ms); some hours."""
+
+
+class Kept:
+    """The cells that are measured already, in a directory of their own until all are there: what an interruption does not lose."""
+
+    def __init__(self, directory: Path, extent: Extent, *, resume: bool) -> None:
+        """Begins anew, or goes on with what is there; :class:`ProgramError` if that is nothing, or was begun with another extent."""
+        self._directory = directory
+        self.calm = directory / "calm"
+        begun, wanted = directory / "extent.json", json.dumps(asdict(extent))
+        if not resume:
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir(parents=True)
+            begun.write_text(wanted, encoding="utf-8")
+        elif not begun.exists():
+            raise ProgramError(f"{directory}: nothing was begun there that could be resumed")
+        elif begun.read_text(encoding="utf-8") != wanted:
+            raise ProgramError(f"{directory}: begun with other options")
+
+    def _path(self, cell: Cell) -> Path:
+        return self._directory / f"{cell.where}-{cell.slug}-{cell.scheduling}.json"
+
+    def find(self, cell: Cell) -> Measured | None:
+        """The cell, if it is measured."""
+        path = self._path(cell)
+        return Measured.from_json(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+    def add(self, measured: Measured) -> None:
+        """Keeps a cell, unless a run failed; a file is there whole or not at all."""
+        if measured.failed:
+            return
+        path = self._path(measured.cell)
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(measured.json()), encoding="utf-8")
+        partial.replace(path)
+
+    def remove(self) -> None:
+        """All of them: the results are written."""
+        shutil.rmtree(self._directory)
 
 
 def softirqs_missing(program: Program) -> str | None:
@@ -114,7 +154,7 @@ class _Place:
         """What the bounds of the calm run of its n are worth in a first run; the log of the calm one is kept."""
         kept = self.calm / f"{cell.where}-{cell.n}"
         if is_calm(cell):
-            shutil.copytree(log, kept)
+            shutil.copytree(log, kept, dirs_exist_ok=True)
         return compare(program, kept, log, _TRIM) if is_compared(cell, most) and kept.exists() else None
 
 
@@ -163,18 +203,20 @@ def _quoted(words: Sequence[str]) -> list[str]:
     return [f"'{word}'" if " " in word else word for word in words]
 
 
-def measure(program: Program, extent: Extent, live: bool) -> list[Measured]:
-    """All cells, live ones if that is wanted, with progress on a terminal."""
+def measure(program: Program, extent: Extent, live: bool, kept: Kept) -> list[Measured]:
+    """All cells, live ones if that is wanted, with progress on a terminal; but for those that are kept."""
     simulated = [*grid("simulated", extent.sizes, extent.levels), *others("simulated", extent.sizes, extent.levels)]
     alive = [*grid("live", extent.sizes, extent.levels), *others("live", extent.sizes, extent.levels)] if live else []
     found: list[Measured] = []
     with tempfile.TemporaryDirectory(prefix="ffclock-theta-") as scratch, Progress(len(simulated) + len(alive)) as progress:
-        calm = Path(scratch) / "calm"
 
         def one(make: Callable[[Program, Cell, Extent, _Place], Measured], cell: Cell) -> Measured:
-            place = _Place(Path(tempfile.mkdtemp(dir=scratch)), calm)
-            made = make(program, cell, extent, place)
-            shutil.rmtree(place.own, ignore_errors=True)
+            made = kept.find(cell)
+            if made is None:
+                place = _Place(Path(tempfile.mkdtemp(dir=scratch)), kept.calm)
+                made = make(program, cell, extent, place)
+                kept.add(made)
+                shutil.rmtree(place.own, ignore_errors=True)
             progress.step(f"{cell.where}: {cell.name}")
             return made
 
