@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import pytest
 
 from ffclock.live_figures import picture
 from ffclock.live_figures.__main__ import main, write
+from ffclock.live_figures.drawing import colours
 from ffclock.live_figures.far import several_servers, weeks
-from ffclock.live_figures.runs import CONTESTANTS, SETTINGS, Live, Setting, incomplete, read_samples
+from ffclock.live_figures.runs import CONTESTANTS, FAR, SETTINGS, Live, Setting, incomplete, measure, read, read_samples
 from ffclock.live_figures.simulated import POLLS
 from ffclock.live_figures.verdicts import Claim, judge, settled_s
-from ffclock.program import ProgramError
+from ffclock.program import Program, ProgramError
 from ffclock.tables import Floats
 
 SECONDS = 120.0
@@ -122,6 +124,51 @@ def test_a_daemon_that_did_not_run_has_no_verdict() -> None:
     assert incomplete(left_out) == ["quiet: 0.0 s  ptpd-default is left out: gone"]
 
 
+def test_an_opponent_that_did_not_run_loses_to_none() -> None:
+    """Without ptp4l or the learned clock, what is compared with them has no verdict, in place of "not here"."""
+    left_out = runs()
+    for number, name in ((0, "ptp4l-default"), (0, "ffclockd-learned"), (4, "ptp4l-default"), (4, "ffclockd-learned")):
+        one = left_out[number]
+        left_out[number] = replace(one, series={key: value for key, value in one.series.items() if key != name})
+    assert left_out[4].setting.name == "cut"
+    claims = judge(left_out, {(POLLS, "ptpd"): 300.0})
+    for text in ("polls until ptpd", "Syncs until ffclockd", "rate of ptpd's drift", "rate of ffclockd's drift"):
+        assert of(claims, text).outcome == "not measured", text
+    lan = run(6)
+    alone = {name: (t_s[t_s < SECONDS / 2], error_s[t_s < SECONDS / 2]) for name, (t_s, error_s) in lan.series.items()}
+    assert of(several_servers(replace(lan, series=alone), {}), "the worse of both lists").outcome == "not measured"
+
+
+def test_what_settles_after_a_resumption_is_not_counted(tmp_path: Path) -> None:
+    rows = [f"{int(t >= 60)},{t},ntpd-default,{5000 if 60 <= t < 90 else 1000}," for t in range(120)]
+    (tmp_path / "samples.csv").write_text("\n".join(["session,t_s,contestant,error_ns,bound_ns", *rows]), encoding="utf-8")
+    (tmp_path / "run.json").write_text('{"duration_s": 120, "settle_s": 30}', encoding="utf-8")
+    whole = read(SETTINGS[0], tmp_path)
+    assert whole.resumed_s == (60.0,)
+    assert whole.errors("ntpd-default").size == 60
+    assert np.ptp(whole.errors("ntpd-default")) == 0.0
+    assert not whole.is_broken_off
+    assert replace(whole, seconds=130.0).is_broken_off
+
+
+def test_runs_of_another_length_or_broken_off_are_refused(tmp_path: Path) -> None:
+    place = tmp_path / "runs" / SETTINGS[0].name
+    place.mkdir(parents=True)
+    (place / "run.json").write_text('{"duration_s": 120, "settle_s": 30}', encoding="utf-8")
+    (place / "samples.csv").write_text("session,t_s,contestant,error_ns,bound_ns\n0,60.0,ntpd-default,1,", encoding="utf-8")
+    nothing = Program(Path("/bin/false"))
+    with pytest.raises(ProgramError, match="a run of 120 s, and not of 200 s"):
+        measure(nothing, tmp_path, (200, None))
+    with pytest.raises(ProgramError, match="broken off"):
+        measure(nothing, tmp_path, (120, None))
+
+
+def test_every_daemon_has_a_colour_of_its_own() -> None:
+    given = colours([*FAR, "chronyd-sock", "ffclockd-tuned"])
+    assert len(set(given.values())) == len(FAR) + 2
+    assert list(given)[-1] == "ffclockd-learned"
+
+
 def settled_with(t_s: Floats, error_s: Floats) -> float:
     return settled_s(Live(SETTINGS[0], SECONDS, 30.0, {"one": (t_s, error_s)}, {}), "one", 60e-6)
 
@@ -145,8 +192,9 @@ def test_a_clock_that_shows_no_time_at_first_has_not_settled() -> None:
 
 
 def test_samples_of_another_kind_are_refused() -> None:
-    found = read_samples(["session,t_s,contestant,error_ns,bound_ns", "0,0.25,ptpd-default,-1500,", "0,0.50,ptpd-default,500,"])
+    found, resumed_s = read_samples(["session,t_s,contestant,error_ns,bound_ns", "0,0.25,ptpd-default,-1500,", "0,0.50,ptpd-default,500,"])
     assert found["ptpd-default"][1] == pytest.approx([-1.5e-6, 0.5e-6])
+    assert resumed_s == ()
     for lines in (["a,b", "1,2"], ["session,t_s,contestant,error_ns,bound_ns", "0,x,a,1,"], ["t_s,contestant,error_ns", "1,a"]):
         with pytest.raises(ProgramError):
             read_samples(lines)

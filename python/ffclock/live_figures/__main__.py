@@ -32,8 +32,9 @@ def write(output: Path, runs: Sequence[Live], found: tuple[Sequence[Claim], Mapp
 
     claims, about = found
     output.mkdir(parents=True, exist_ok=True)
-    for run in runs:
-        (output / f"{run.setting.name}.png").write_bytes(drawing(run))
+    drawn = [(run, drawing(run)) for run in runs]
+    for run, png in drawn:
+        (output / f"{run.setting.name}.png").write_bytes(png)
     results = {
         "format": _FORMAT,
         "about": dict(about),
@@ -43,7 +44,7 @@ def write(output: Path, runs: Sequence[Live], found: tuple[Sequence[Claim], Mapp
     write_verdicts(output, (claim.verdict(f"tools/figures-live --seconds {about['seconds']}") for claim in claims))
     (output / "results.json").write_text(json.dumps(_plain(results), indent=1), encoding="utf-8")
     path = output / "index.html"
-    path.write_text(page(runs, claims, about), encoding="utf-8")
+    path.write_text(page(drawn, claims, about), encoding="utf-8")
     return path
 
 
@@ -53,7 +54,7 @@ def _plain(value: Any) -> Any:
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -35,7 +35,7 @@ def several_servers(run: Live, simulated: Simulated) -> list[Claim]:
     def erratic(what: str, paper: float, name: str, value: float) -> Claim:
         return Claim(8, what, paper, sim(name), value, value > _ERRATIC, shape=f"more than {_ERRATIC:g}")
 
-    band, ours = tail(run.errors(FORCED, *NEAR)), max(over(iqr(LEARNED, when), iqr(FORCED, when)) for when in (NEAR, LAN))
+    band, ours = tail(run.errors(FORCED, *NEAR)), float(np.max([over(iqr(LEARNED, when), iqr(FORCED, when)) for when in (NEAR, LAN)]))
     return [
         Claim(
             8,
@@ -76,7 +76,7 @@ def weeks(runs: Sequence[Live], simulated: Simulated) -> list[Claim]:
     hours = f"{runs[0].seconds / 3600.0:.1f} h at 256 s"
 
     def claim(what: str, values: tuple[float, float, float], shape: tuple[bool, str], unit: str = "") -> Claim:
-        return Claim(10, f"{hours}: {what}", *values, shape[0], unit, shape[1], runs[0].command)
+        return Claim(10, f"{hours}: {what}", *values, shape[0], unit, shape[1], runs[0].command, ntpd)
 
     return [
         claim(

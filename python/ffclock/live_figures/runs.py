@@ -35,6 +35,9 @@ POLL_S: Final = 1
 """A request each second: the clocks of the paper needed an hour and a half at 16 s."""
 
 
+_LAST_LOOK_S: Final = 2.0
+"""How long before its end a whole run may have been looked at for the last time [s]."""
+
 LONG: Final = "quiet-256"
 """The plan of figure 10."""
 
@@ -86,13 +89,23 @@ class Live:
     series: Mapping[str, tuple[Floats, Floats]]
     """Times [s] and errors [s] of each daemon."""
     summary: Mapping[str, Any]
+    resumed_s: tuple[float, ...] = ()
+    """When the daemons were started again after an interruption [s]."""
 
     def errors(self, name: str, begin: float = 0.25, end: float = 1.0) -> Floats:
-        """The errors between two shares of the run [s]; empty where the daemon did not run."""
+        """The errors between two shares of the run [s], but for those while clocks settled again; empty where the daemon did not run."""
         if name not in self.series:
             return np.empty(0)
         t_s, error_s = self.series[name]
-        return error_s[(t_s >= begin * self.seconds) & (t_s < end * self.seconds)]
+        counted = (t_s >= begin * self.seconds) & (t_s < end * self.seconds)
+        for start_s in self.resumed_s:
+            counted &= (t_s < start_s) | (t_s >= start_s + self.settle_s)
+        return error_s[counted]
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether it was not watched to its end."""
+        return max((t_s[-1] for t_s, _ in self.series.values()), default=0.0) + _LAST_LOOK_S < self.seconds
 
     @property
     def command(self) -> str:
@@ -100,17 +113,20 @@ class Live:
         return shlex.join(["ffclock-lab", *self.setting.words(round(self.seconds), round(self.settle_s), self.series)])
 
 
-def read_samples(lines: Iterable[str]) -> dict[str, tuple[Floats, Floats]]:
-    """The samples of a run (docs/live.md); :class:`ProgramError` if they are something else."""
+def read_samples(lines: Iterable[str]) -> tuple[dict[str, tuple[Floats, Floats]], tuple[float, ...]]:
+    """The samples of a run (docs/live.md), and when its later sessions began [s]; :class:`ProgramError` if they are something else."""
     found: dict[str, tuple[list[float], list[float]]] = {}
+    begun: dict[int, float] = {}
     try:
         for row in csv.DictReader(lines):
             times, errors = found.setdefault(row["contestant"], ([], []))
             times.append(float(row["t_s"]))
             errors.append(float(row["error_ns"]) * 1e-9)
+            begun.setdefault(int(row["session"]), times[-1])
     except (KeyError, TypeError, ValueError) as error:
         raise ProgramError(f"samples.csv: not the samples of a run: {error}") from error
-    return {name: (np.array(times), np.array(errors)) for name, (times, errors) in found.items()}
+    series = {name: (np.array(times), np.array(errors)) for name, (times, errors) in found.items()}
+    return series, tuple(begin for session, begin in sorted(begun.items()) if session > 0)
 
 
 def read(setting: Setting, directory: Path) -> Live:
@@ -121,17 +137,27 @@ def read(setting: Setting, directory: Path) -> Live:
     except (KeyError, TypeError, ValueError) as error:
         raise ProgramError(f"{directory}: not a run of ffclock-lab live: {error}") from error
     with (directory / "samples.csv").open(encoding="utf-8") as file:
-        series = read_samples(file)
-    return Live(setting, seconds, settle_s, series, {})
+        series, resumed_s = read_samples(file)
+    return Live(setting, seconds, settle_s, series, {}, resumed_s)
 
 
 def measure(program: Program, output: Path, options: tuple[int, Path | None]) -> list[Live]:
-    """Runs all settings one after the other, each for this number of seconds; those that ``output`` holds already are read."""
+    """Runs all settings one after the other, each for this number of seconds; those that ``output`` holds already are read.
+
+    :class:`ProgramError` if one of those is of another length, or was broken off.
+    """
     seconds, peers = options
     runs = []
     for setting in SETTINGS:
         directory = output / "runs" / setting.name
         if (directory / "run.json").exists():
+            there = read(setting, directory)
+            if there.seconds != setting.times * seconds:
+                raise ProgramError(
+                    f"{directory}: a run of {there.seconds:.0f} s, and not of {setting.times * seconds} s; give another --output"
+                )
+            if there.is_broken_off:
+                raise ProgramError(f"{directory}: broken off; ffclock-lab live run --resume {directory} goes on")
             summary = program.json(["live", "report", str(directory)])
         else:
             where = ["--peers", str(peers)] if peers else []

@@ -45,11 +45,13 @@ class Claim:
     """What the shape asks for."""
     command: str = ""
     """What made it, where that is not the tool that judges."""
+    against: float = 0.0
+    """What another daemon had, where the shape compares with it; nan where that one did not run."""
 
     @property
     def outcome(self) -> Outcome:
         """The verdict on the live value."""
-        if math.isnan(self.live):
+        if math.isnan(self.live) or math.isnan(self.against):
             return "not measured"
         return "as in the paper" if self.holds and is_near(self.live / self.paper) else "shape only" if self.holds else "not here"
 
@@ -152,6 +154,7 @@ def judge(runs: Sequence[Live], simulated: Simulated) -> list[Claim]:
             settled_s(live["quiet"], PTPD, CONVERGED_S) / POLL_S,
             settled_s(live["quiet"], PTPD, CONVERGED_S) > settled_s(live["quiet"], LEARNED, CONVERGED_S),
             shape="later than the learned clock",
+            against=settled_s(live["quiet"], LEARNED, CONVERGED_S),
         ),
         compare(
             4,
@@ -224,20 +227,26 @@ def _by_ptp(live: Mapping[str, Live]) -> list[Claim]:
     def ratio(setting: str) -> float:
         return over(spread(live[setting].errors(PTP4L)), spread(live[setting].errors(OURS_BY_PTP)))
 
-    def row(figure: int, what: str, value: float, shape: tuple[bool, str], unit: str = "") -> Claim:
-        return Claim(figure, f"by PTP, {what}", math.nan, math.nan, value, shape[0], unit, shape[1])
+    def row(figure: int, what: str, value: float, shape: tuple[bool, str, float], unit: str = "") -> Claim:
+        """``shape``: whether it holds, in words, and what the other daemon had (0 where none is compared with)."""
+        return Claim(figure, f"by PTP, {what}", math.nan, math.nan, value, shape[0], unit, shape[1], against=shape[2])
 
     cut, starts = live["cut"], [settled_s(live["quiet"], name, CONVERGED_S) / POLL_S for name in (OURS_BY_PTP, PTP4L)]
     drifts = [_drift(cut, name) for name in (OURS_BY_PTP, PTP4L)]
     back = _largest_after(cut, OURS_BY_PTP)
     return [
         *(
-            row(figure, f"{setting}: IQR of ptp4l over that of ffclockd", ratio(setting), (ratio(setting) >= 1.0, "at least 1"))
+            row(figure, f"{setting}: IQR of ptp4l over that of ffclockd", ratio(setting), (ratio(setting) >= 1.0, "at least 1", 0.0))
             for figure, setting in about.items()
         ),
-        row(4, "start: Syncs until ffclockd stays within 60 us", starts[0], (starts[0] <= starts[1], "no later than ptp4l")),
-        row(7, "cut off: rate of ffclockd's drift", drifts[0], (drifts[0] <= drifts[1], "at most that of ptp4l"), "us/s"),
-        row(7, "connected again: largest error of ffclockd", back, (back < CONVERGED_S, _recovery(cut)), "s"),
+        row(
+            4,
+            "start: Syncs until ffclockd stays within 60 us",
+            starts[0],
+            (starts[0] <= starts[1], "no later than ptp4l", starts[1]),
+        ),
+        row(7, "cut off: rate of ffclockd's drift", drifts[0], (drifts[0] <= drifts[1], "at most that of ptp4l", drifts[1]), "us/s"),
+        row(7, "connected again: largest error of ffclockd", back, (back < CONVERGED_S, _recovery(cut), 0.0), "s"),
     ]
 
 
@@ -260,6 +269,7 @@ def _cut(cut: Live, sim: Callable[[str, str], float]) -> list[Claim]:
             _drift(cut, PTPD) > _drift(cut, LEARNED),
             "us/s",
             "more than that of the learned clock",
+            against=_drift(cut, LEARNED),
         ),
         Claim(
             7,
