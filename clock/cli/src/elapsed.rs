@@ -26,7 +26,8 @@ use std::process::{Command, ExitStatus};
 
 The true length lies within the bound (after +-) as long as the bounds of the times do, which `ffclock
 now --help` explains. Intervals of seconds and minutes are measured by the difference clock, whose error grows with their length;
-longer ones by the times of the two stamps, whose errors do not. The stamps may be a day old.
+longer ones by the times of the two stamps, whose errors do not. The stamps may be a day old, if the daemon has
+run since.
 
 The figure for a command goes to standard error (or to the file of --output), so that the command's
 own output stays as it is, and its exit code is passed on: 128 + N when signal N ended it, 126 when

@@ -17,8 +17,8 @@ pub(crate) struct Mark {
     is_explained: bool,
 }
 
-const PUBLISHED: Mark =
-    Mark { sign: '*', name: "published", meaning: "the server whose clock is published", is_explained: false };
+const SELECTED: Mark =
+    Mark { sign: '*', name: "selected", meaning: "the selected server, which the page names as its reference", is_explained: false };
 const TRUECHIMER: Mark =
     Mark { sign: '+', name: "truechimer", meaning: "another that agrees with the majority", is_explained: false };
 const SUSPECT: Mark = Mark {
@@ -43,14 +43,14 @@ const NO_SELECT: Mark =
     Mark { sign: '-', name: "no_select", meaning: "only measured, by no_select", is_explained: true };
 const UNKNOWN: Mark = Mark { sign: ' ', name: "unknown", meaning: "no vote has heard it yet", is_explained: false };
 
-const ALL: [&Mark; 7] = [&PUBLISHED, &TRUECHIMER, &SUSPECT, &FALSETICKER, &UNDECIDED, &NO_SELECT, &UNKNOWN];
+const ALL: [&Mark; 7] = [&SELECTED, &TRUECHIMER, &SUSPECT, &FALSETICKER, &UNDECIDED, &NO_SELECT, &UNKNOWN];
 
 impl Mark {
     /// The mark of a server. A suspect keeps its mark where it is selected: its time has no weight there either.
     pub(crate) fn of(source: &SourceReport) -> &'static Mark {
         match source.belief {
             BeliefReport::Truechimer if source.vote.suspect => &SUSPECT,
-            _ if source.selected => &PUBLISHED,
+            _ if source.selected => &SELECTED,
             BeliefReport::Truechimer => &TRUECHIMER,
             BeliefReport::Falseticker => &FALSETICKER,
             BeliefReport::Undecided => &UNDECIDED,

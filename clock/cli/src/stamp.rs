@@ -16,7 +16,7 @@ use std::str::FromStr;
   $ ffclock at $stamp
   2026-11-22T18:21:28.459568768Z  +- 2.323 us  synchronised (standard uncertainty 148.3131 ns, noise 57.9748 ns)
 
-A stamp may be converted up to a day later without becoming worse: the daemon keeps the past. It is
+A stamp may be converted up to a day later without becoming worse, if the daemon runs on: it keeps the past. It is
 the raw value of the counter and the number of its epoch. After a suspend, or whatever else breaks
 the counter, it is refused instead of converted into a wrong time.")]
 pub(crate) struct Args {}

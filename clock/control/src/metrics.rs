@@ -84,7 +84,7 @@ families! {
     KEEP_NOISE = "ffclock_keep_noise_seconds": Gauge in "seconds",
         "The uncertainty by noise that polls are chosen to keep.";
     UPTIME = "ffclock_uptime_seconds": Gauge in "seconds", "Time since the daemon started.";
-    SOURCE_SELECTED = "ffclock_source_selected": Gauge, "Whether this source is published.";
+    SOURCE_SELECTED = "ffclock_source_selected": Gauge, "Whether this source is the selected one.";
     SOURCE_FALSETICKER = "ffclock_source_falseticker": Gauge,
         "Whether the majority of the servers contradicts this source.";
     SOURCE_TRUECHIMER = "ffclock_source_truechimer": Gauge,

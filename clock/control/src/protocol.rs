@@ -75,7 +75,7 @@ pub struct StatusReport {
     /// The uncertainty by noise that polls are chosen to keep [s]; absent where every server has a fixed poll.
     #[serde(default)]
     pub keep_noise_s: Option<f64>,
-    /// The address of the server whose clock is published.
+    /// The name of the selected server, which the page gives as its reference.
     pub selected: Option<String>,
     /// Whether a majority of the servers agrees; absent from daemons before 0.2.
     #[serde(default)]
@@ -227,7 +227,7 @@ pub struct SourceReport {
     /// Whether the server answers.
     #[serde(with = "word")]
     pub state: SourceState,
-    /// Whether its clock is the one that is published.
+    /// Whether it is the selected server.
     pub selected: bool,
     /// Whether it agrees with the majority of the servers.
     #[serde(default)]
@@ -348,7 +348,7 @@ pub struct AuthenticationReport {
 pub struct SourceVote {
     /// Trusted servers decide before all others.
     pub trust: bool,
-    /// It is published before others that are believed.
+    /// While it is believed and answers, the preferred servers alone make the clock.
     pub prefer: bool,
     /// It is never believed.
     pub no_select: bool,

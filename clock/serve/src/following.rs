@@ -19,7 +19,7 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 /// Whom the daemon follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Following {
-    /// The address of the server whose clock is published.
+    /// The address of the selected server.
     pub selected: Option<IpAddr>,
     /// Those of all its servers.
     pub servers: Vec<IpAddr>,

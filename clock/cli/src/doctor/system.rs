@@ -94,7 +94,7 @@ fn unread(view: &HostView<'_>, changed: Option<SystemTime>) -> Option<Diagnosis>
 
 /// Servers whose vote `require` takes. A configuration that takes votes by `no_select` as well says nothing of them.
 fn unmet(config: &str, report: Option<&StatusReport>) -> Option<Diagnosis> {
-    let required = setting(config, "require").filter(|kind| kind != "none")?;
+    let required = setting(config, "require").filter(|kind| kind != "nothing")?;
     if config.lines().any(|line| is_setting(line) && line.contains("no_select")) {
         return None;
     }

@@ -32,7 +32,7 @@ ffclock_units::options! {
         /// Whether the server is trusted, as a reference in the same rack is: trusted servers decide among themselves,
         /// and the others are believed only if they agree with them.
         trust: bool = false;
-        /// Whether the server is published before the others whenever it is believed and answers.
+        /// Whether the server is preferred: while preferred servers are believed and answer, they alone make the clock.
         prefer: bool = false;
         /// Whether the server is measured and shown only: it has no vote and is never believed.
         no_select: bool = false;

@@ -18,7 +18,7 @@ pub struct ServerClock {
     pub claimed: ProvenInterval,
     /// Whether trusted servers decide before all others, and this is one of them.
     pub is_trusted: bool,
-    /// Whether it is published before others that are believed.
+    /// Whether it comes before others that are believed.
     pub is_preferred: bool,
 }
 

@@ -16,8 +16,9 @@ use std::path::PathBuf;
   $ ffclock-lab probe advise --from probe.parquet
   $ ffclock-lab probe advise --from probe.parquet --json | jq .advice.location
 
-Answers from a fresh run, or from a record of one. Exit code: 0 with an answer, 1 where no location can be
-advised, or the best two cannot be distinguished.")]
+Answers from a fresh run, or from a record of one. Locations that cannot be
+distinguished are named as a tie, and the simplest of them is advised. Exit code: 0 with an answer, 1 where no
+location can be advised.")]
 pub(super) struct Args {
     #[command(flatten)]
     course: TrafficOptions,

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Options of `ffclock-lab probe calibrate`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock-lab probe calibrate --own /var/lib/ffclock/record
-  $ ffclock-lab probe calibrate --own /var/lib/ffclock/record --check     (what is left, once it is in use)
+  $ ffclock-lab probe calibrate --own /var/lib/ffclock/traces
+  $ ffclock-lab probe calibrate --own /var/lib/ffclock/traces --check     (what is left, once it is in use)
   $ ffclock-lab probe calibrate --to 192.0.2.7
   $ ffclock-lab probe calibrate --to 192.0.2.7 --stress cpu,ip --phase '30 s'
   $ ffclock-lab probe calibrate --to 192.0.2.7 --json | jq '.[] | [.location, .unequal_ns]'
