@@ -231,7 +231,7 @@ def test_an_interrupted_measuring_goes_on_where_it_was(tmp_path: Path) -> None:
     found = campaign.measure(Program(program), extent, False, again)
     assert [one for one in found if one.runs] == [done]
     assert len((tmp_path / "ran").read_text(encoding="utf-8").splitlines()) == len(found) - 1
-    # What failed is tried again; begun anew, everything is gone.
+    # What failed is tried again; begun from nothing, everything is gone.
     assert [one for one in found if again.find(one.cell)] == [done]
     assert Kept(tmp_path / "cells", extent, resume=False).find(done.cell) is None
     again.remove()

@@ -60,7 +60,7 @@ class Kept:
     """The cells that are measured already, in a directory of their own until all are there: what an interruption does not lose."""
 
     def __init__(self, directory: Path, extent: Extent, *, resume: bool) -> None:
-        """Begins anew, or goes on with what is there; :class:`ProgramError` if that is nothing, or was begun with another extent."""
+        """Begins from nothing, or goes on with what is there; :class:`ProgramError` if that is nothing, or was begun with another extent."""
         self._directory = directory
         self.calm = directory / "calm"
         begun, wanted = directory / "extent.json", json.dumps(asdict(extent))
@@ -189,7 +189,7 @@ def _simulated(program: Program, cell: Cell, extent: Extent, place: _Place) -> M
         log = place.own / f"simulated-{seed}"
         try:
             program.json(["theta", "simulate", "--scenario", str(scenario), "--seed", str(seed), "--log", str(log)])
-            runs.append(_analysed(program, cell, log, _Wanted(histograms and seed == 1, correlation=seed == 1)))
+            runs.append(_analysed(program, cell, log, _Wanted(histograms and seed == 1, correlation=seed == 1 or is_usual(cell))))
             covered = covered or place.compared(program, cell, log, max(extent.levels))
         except ProgramError as error:
             failed.append(str(error))

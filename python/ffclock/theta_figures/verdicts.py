@@ -281,7 +281,7 @@ def ratio_covers(measured: Sequence[Measured], where: Where) -> Verdict:
 
     The paper concludes it from the figures and measures it nowhere.
     """
-    shape = "a ratio chosen without load breaks less often under load than a timeout"
+    shape = "a ratio without D, chosen without load, breaks less often under load than a timeout"
     compared = [(found.cell, found.coverage) for found in _here(measured, where) if found.coverage and found.cell.kind != "idle"]
     if not compared:
         return _verdict(shape, where, None, "no run under load was compared with one without")
