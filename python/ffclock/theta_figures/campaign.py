@@ -60,7 +60,7 @@ class Kept:
     """The cells that are measured already, in a directory of their own until all are there: what an interruption does not lose."""
 
     def __init__(self, directory: Path, extent: Extent, *, resume: bool) -> None:
-        """Begins from nothing, or goes on with what is there; :class:`ProgramError` if that is nothing, or was begun with another extent."""
+        """Begins from nothing, or goes on with what is there; :class:`ProgramError` if that is nothing, or has another extent."""
         self._directory = directory
         self.calm = directory / "calm"
         begun, wanted = directory / "extent.json", json.dumps(asdict(extent))
