@@ -36,9 +36,7 @@ class Clock:
         """The raw counter now. A stamp taken while the page says nothing belongs to no epoch, and is refused later."""
 
     def at(self, stamp: Stamp) -> Reading:
-        """The time of ``stamp``, which may be a day old, by the lines around it; raises EpochError if the daemon has restarted since,
-        UnsynchronisedError or PageError.
-        """
+        """The time of ``stamp``, of up to a day ago, by the lines around it; raises EpochError, UnsynchronisedError or PageError."""
 
     def elapsed(self, begin: Stamp, end: Stamp) -> Interval:
         """From ``begin`` to ``end`` by the better of the difference clock and of two conversions; raises as ``at`` does.
