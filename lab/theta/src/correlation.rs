@@ -18,7 +18,7 @@ use crate::log::LogReader;
 use crate::record::RunDescription;
 use ffclock_sim::Random;
 use ranks::RankedPairs;
-use redraw::Redraw;
+use redraw::{Redraw, RedrawLimits};
 use serde::Serialize;
 
 /// With fewer pairs nothing is tested.
@@ -35,7 +35,7 @@ pub struct CorrelationOptions {
     pub redraws: u32,
     /// For shifts, resamples and redrawn runs: the same seed gives the same figures.
     pub seed: u64,
-    /// The switches that count.
+    /// The switches that count, of the run and by their rounds of the redrawn ones, and the messages drawn again.
     pub range: TimeRange,
 }
 
@@ -101,7 +101,7 @@ pub fn correlate(
     let observed = ObservedRun { pairs: tally.pairs.clone(), g_r: g_r(&tally), rounds: tally.last_round };
     let redraw = match hindrance(log.run(), options.redraws) {
         Some(why) => Err(why),
-        None => Redraw::of(log, observed.rounds)?,
+        None => Redraw::of(log, observed.rounds, RedrawLimits::new(options.range))?,
     };
     let correlation = observed.tested(redraw, options, watch);
     Ok((correlation, observed.pairs))
