@@ -1,6 +1,6 @@
 //! `ffclock-lab theta correlate`.
 
-use super::input::{failure, open, picoseconds};
+use super::input::{failure, open, picoseconds, whole};
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::analysis::{SwitchPair, TimeRange, trimmed};
@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 
 At each first switch, tau_r- comes from messages that were perceived and tau+ from messages in transit. Their rank correlation is shown if it is
 larger than by chance (circular shifts) and larger than the algorithm makes of independent delays (runs with the delays of each link drawn again),
-both at the level of 0.05. docs/theta.md explains the test. Exit code 1 if it could not be made.")]
+both at the level of 0.05. docs/theta.md explains the test. Exit code 1 if it could not be made, or if
+the log is damaged or a clock of it is known to be wrong.")]
 pub(super) struct Args {
     /// The log
     #[arg(value_name = "DIR")]
@@ -59,7 +60,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     global.answer(&tested.correlation, || render(&tested.correlation))?;
     match (tested.correlation.verdict, tested.correlation.reason) {
         (CorrelationVerdict::NotTested, Some(reason)) => Err(Failure::from(format!("not tested: {reason}"))),
-        _ => Ok(()),
+        _ => whole(&args.log, &log),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `ffclock-lab theta coverage`.
 
 use super::drawing::{self, Drawing};
-use super::input::{not_negative, open, picoseconds};
+use super::input::{not_negative, open, picoseconds, whole};
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::analysis::SwitchStamping;
@@ -9,7 +9,6 @@ use ffclock_theta::coverage::{
     BoundBasis, BoundCoverage, BoundModel, Coverage, CoverageError, CoverageOptions, CoverageVerdict, FailingShare,
     GivenBound, coverage,
 };
-use ffclock_theta::log::LogReader;
 use ffclock_units::Span;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -82,20 +81,8 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         let picture = args.picture.iter().map(|file| format!("picture: {}\n", file.display()));
         render(&found) + &picture.collect::<String>()
     })?;
-    let damage = [(&args.calm, &calm), (&args.under, &loaded)];
-    match damage.into_iter().find_map(|(path, log)| log.damage().first().map(|damage| (path, damage))) {
-        Some((path, damage)) => Err(Failure::from(format!("{}: partial results: {damage}", path.display()))),
-        None => clocks_are_true([&calm, &loaded]),
-    }
-}
-
-/// Delays by a clock that a fault of the run moved are wrong.
-fn clocks_are_true(logs: [&LogReader; 2]) -> Result<(), Failure> {
-    let is_false = |log: &&LogReader| log.run().faults.iter().any(|fault| fault.kind.makes_clock_false());
-    match logs.iter().find(|log| is_false(log)) {
-        Some(_) => Err(Failure::from("by a fault of a run a clock leaves its bound: its delays are not right")),
-        None => Ok(()),
-    }
+    whole(&args.calm, &calm)?;
+    whole(&args.under, &loaded)
 }
 
 fn failure(error: CoverageError) -> Failure {
@@ -225,6 +212,7 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
     use crate::theta::tests::theta;
+    use ffclock_theta::log::LogReader;
     use std::path::Path;
 
     struct Logs(PathBuf);

@@ -1,7 +1,8 @@
-//! What the commands about logs have in common: spans, logs and their errors.
+//! What the commands about logs have in common: spans, logs, their errors and their damage.
 
 use crate::Failure;
 use ffclock_theta::log::LogReader;
+use ffclock_theta::record::RunFault;
 use ffclock_units::Span;
 use std::path::Path;
 
@@ -24,4 +25,22 @@ pub(super) fn open(path: &Path) -> Result<LogReader, Failure> {
 /// An error of a log, with its path.
 pub(super) fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::from(format!("{}: {error}", log.display()))
+}
+
+/// Whether the figures of a log, which have been printed, are those of the whole run by right clocks.
+///
+/// # Errors
+/// The first reason why they are not: a part of the log is missing, events were not recorded, or a fault of the run
+/// moved a clock.
+pub(super) fn whole(path: &Path, log: &LogReader) -> Result<(), Failure> {
+    let run = log.run();
+    let unrecorded = || (run.unrecorded > 0).then(|| format!("{} events were lost by the recorder", run.unrecorded));
+    let moved = || run.faults.iter().find(|fault| fault.kind.makes_clock_false()).map(|fault| moved(log, fault));
+    let why = log.damage().first().cloned().or_else(unrecorded).or_else(moved);
+    why.map_or(Ok(()), |why| Err(Failure::from(format!("{}: partial results: {why}", path.display()))))
+}
+
+fn moved(log: &LogReader, fault: &RunFault) -> String {
+    let host = fault.host.and_then(|host| log.run().hosts.get(host.index())).map_or("?", |host| &host.name);
+    format!("by a fault of the run the clock of host {host} leaves its bound: no delay of it is right")
 }

@@ -1,7 +1,7 @@
 //! `ffclock-lab theta why`: the story of a large ratio.
 
 use super::drawing::{self, Drawing};
-use super::input::{failure, open};
+use super::input::{failure, open, whole};
 use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::analysis::Clocks;
 use ffclock_theta::log::LogReader;
@@ -64,10 +64,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         drawing::draw(&drawing, &title, &output::to_json(&answer)?)?;
     }
     global.answer(&answer, || render(&answer, &log))?;
-    match log.damage().first() {
-        Some(damage) => Err(Failure::from(format!("{}: the log is partial: {damage}", args.log.display()))),
-        None => Ok(()),
-    }
+    whole(&args.log, &log)
 }
 
 /// Who ran while the slow message was on its way, by the counter of its receiver's host.
