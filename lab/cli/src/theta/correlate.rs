@@ -1,9 +1,9 @@
 //! `ffclock-lab theta correlate`.
 
-use super::input::{failure, open, picoseconds, whole};
+use super::input::{failure, open, range, whole};
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions};
-use ffclock_theta::analysis::{SwitchPair, TimeRange, trimmed};
+use ffclock_theta::analysis::SwitchPair;
 use ffclock_theta::correlation::{AgainstNull, Correlation, CorrelationOptions, CorrelationVerdict, correlate};
 use ffclock_theta::log::LogReader;
 use ffclock_units::Span;
@@ -42,17 +42,15 @@ pub(super) struct Args {
 /// What the test found, and the pairs that it rests on.
 #[derive(serde::Serialize)]
 pub(super) struct TestedRun {
-    correlation: Correlation,
+    pub(super) correlation: Correlation,
     pairs: Vec<SwitchPair>,
 }
 
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let log = open(&args.log)?;
-    let range = match args.trim {
-        Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
-        None => TimeRange::ALL,
-    };
-    let options = CorrelationOptions { redraws: args.redraws, seed: args.seed, range };
+    let range = range(&args.log, &log, args.trim)?;
+    let messages_max = CorrelationOptions::MESSAGES_MAX;
+    let options = CorrelationOptions { redraws: args.redraws, seed: args.seed, range, messages_max };
     let tested = tested(&log, &options).map_err(|error| failure(&args.log, &error))?;
     if let Some(file) = &args.pairs {
         write_pairs(&tested.pairs, file)?;

@@ -1,10 +1,29 @@
 //! What the commands about logs have in common: spans, logs, their errors and their damage.
 
 use crate::Failure;
+use ffclock_theta::analysis::{SwitchStamping, TimeRange, trimmed};
 use ffclock_theta::log::LogReader;
 use ffclock_theta::record::RunFault;
 use ffclock_units::Span;
 use std::path::Path;
+
+/// The place of a switch in time.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum StampingChoice {
+    /// The messages just being sent are not yet in transit, as in the paper's histograms
+    Before,
+    /// They are in transit, as the theorem needs
+    After,
+}
+
+impl From<StampingChoice> for SwitchStamping {
+    fn from(choice: StampingChoice) -> Self {
+        match choice {
+            StampingChoice::Before => SwitchStamping::BeforeBroadcast,
+            StampingChoice::After => SwitchStamping::AfterBroadcast,
+        }
+    }
+}
 
 /// A span of the command line that is not negative.
 pub(super) fn not_negative(text: &str) -> Result<Span, String> {
@@ -25,6 +44,12 @@ pub(super) fn open(path: &Path) -> Result<LogReader, Failure> {
 /// An error of a log, with its path.
 pub(super) fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::from(format!("{}: {error}", log.display()))
+}
+
+/// The times of a log that count.
+pub(super) fn range(path: &Path, log: &LogReader, trim: Option<Span>) -> Result<TimeRange, Failure> {
+    let cut = trim.map(|trim| trimmed(log, picoseconds(trim)).map_err(|error| failure(path, &error)));
+    cut.unwrap_or(Ok(TimeRange::ALL))
 }
 
 /// Whether the figures of a log, which have been printed, are those of the whole run by right clocks.

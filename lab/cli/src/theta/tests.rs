@@ -24,7 +24,7 @@ pub(super) fn theta(words: &[&str]) -> Result<(), Failure> {
     run(&cli.global, args)
 }
 
-struct Log(PathBuf);
+pub(super) struct Log(pub(super) PathBuf);
 
 impl Drop for Log {
     fn drop(&mut self) {
@@ -124,7 +124,7 @@ fn a_cut_log_gives_partial_results_and_a_failure() {
 }
 
 /// A run of four simulated processes, with its description changed.
-fn simulated(name: &str, change: impl Fn(&mut serde_json::Value)) -> Log {
+pub(super) fn simulated(name: &str, change: impl Fn(&mut serde_json::Value)) -> Log {
     let path = std::env::temp_dir().join(format!("ffclock-theta-cli-{}-{name}", std::process::id()));
     let log = Log(path);
     let words = ["simulate", "--json", "--n", "4", "--f", "1", "--rounds", "200", "--log", log.0.to_str().unwrap()];

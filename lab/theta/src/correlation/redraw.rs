@@ -1,6 +1,6 @@
 //! The same run with its delays drawn again.
 
-use super::g_r;
+use super::{g_r, too_many};
 use crate::algorithm::AlgorithmForm;
 use crate::analysis::{AnalysisError, Clocks, Options, PairMode, SwitchPair, TimeRange};
 use crate::log::{LogReader, WayInColumns};
@@ -13,15 +13,8 @@ use std::collections::BTreeMap;
 pub(super) struct RedrawLimits {
     /// The times that count.
     pub(super) range: TimeRange,
-    /// More delays than this are not kept in memory.
-    pub(super) delays_max: usize,
-}
-
-impl RedrawLimits {
-    /// A quarter of a gigabyte of delays: each is there twice, by link and among all.
-    pub(super) fn new(range: TimeRange) -> Self {
-        RedrawLimits { range, delays_max: 1 << 24 }
-    }
+    /// Of more messages the delays are not kept in memory.
+    pub(super) messages_max: u64,
 }
 
 /// What it takes to run again: the sizes of the run, the delays of each link, and which rounds count.
@@ -138,7 +131,7 @@ fn described(run: &RunDescription) -> RunDescription {
 fn link_delays(
     log: &LogReader,
     sent: &SendTimes,
-    RedrawLimits { range, delays_max }: RedrawLimits,
+    RedrawLimits { range, messages_max }: RedrawLimits,
 ) -> Result<Result<LinkDelays, String>, AnalysisError> {
     let run = log.run();
     let mut clocks = Clocks::new(run, log.clocks())?;
@@ -150,16 +143,11 @@ fn link_delays(
         let end_ps = clocks.time_ps(process.index(), at).max(begin_ps.saturating_add(1));
         if range.holds_transit(begin_ps, end_ps) {
             found += 1;
-            if found <= delays_max {
+            if found <= messages_max {
                 delays.add(sender, process, end_ps.saturating_sub(begin_ps) as u64);
             }
         }
         Ok(())
     })?;
-    if found > delays_max {
-        return Ok(Err(format!(
-            "the delays of {found} messages do not fit into memory, which takes {delays_max}: trim more of the run"
-        )));
-    }
-    Ok(Ok(delays))
+    Ok(if found > messages_max { Err(too_many(found, messages_max)) } else { Ok(delays) })
 }

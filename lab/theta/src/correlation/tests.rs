@@ -20,8 +20,7 @@ impl Log {
 
     fn tested(&self, seed: u64) -> Correlation {
         let log = LogReader::open(&self.0).unwrap();
-        let options = CorrelationOptions { redraws: 39, seed, range: TimeRange::ALL };
-        correlate(&log, &options, &mut |_| ()).unwrap().0
+        correlate(&log, &options(seed), &mut |_| ()).unwrap().0
     }
 
     fn opened(&self) -> LogReader {
@@ -84,6 +83,11 @@ fn moved(event: &Event, earlier: u64) -> Event {
     }
 }
 
+fn options(seed: u64) -> CorrelationOptions {
+    let messages_max = CorrelationOptions::MESSAGES_MAX;
+    CorrelationOptions { redraws: 39, seed, range: TimeRange::ALL, messages_max }
+}
+
 impl Drop for Log {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
@@ -142,7 +146,7 @@ fn a_pause_that_is_left_out_changes_nothing() {
     let paused = calm.paused(calm.first_sent_ps(20), 2_000_000_000);
     let range = TimeRange { after_ps: calm.first_sent_ps(30), ..TimeRange::ALL };
     let figures = |log: &Log, range| {
-        let options = CorrelationOptions { redraws: 39, seed: 3, range };
+        let options = CorrelationOptions { range, ..options(3) };
         serde_json::to_string(&correlate(&log.opened(), &options, &mut |_| ()).unwrap().0).unwrap()
     };
     assert_ne!(figures(&paused, TimeRange::ALL), figures(&calm, TimeRange::ALL), "the pause is in the log");
@@ -154,7 +158,7 @@ fn a_pause_that_is_left_out_changes_nothing() {
 fn redrawn_runs_have_the_rounds_that_count() {
     let log = Log::simulated("rounds = 301", 4);
     let range = TimeRange { after_ps: log.first_sent_ps(100) - 1, until_ps: log.first_sent_ps(199) };
-    let redraw = Redraw::of(&log.opened(), 301, RedrawLimits::new(range)).unwrap().unwrap();
+    let redraw = Redraw::of(&log.opened(), 301, RedrawLimits { range, messages_max: 1 << 24 }).unwrap().unwrap();
     // A first switch with nothing in transit is no pair.
     for seed in 0..5 {
         let pairs = redraw.run(seed).unwrap().pairs.len();
@@ -163,15 +167,21 @@ fn redrawn_runs_have_the_rounds_that_count() {
 }
 
 #[test]
-fn more_delays_than_memory_takes_are_not_tested() {
+fn more_messages_than_memory_takes_are_not_tested() {
     let log = Log::simulated("rounds = 60", 5);
-    let limited = |delays_max| {
-        let limits = RedrawLimits { delays_max, ..RedrawLimits::new(TimeRange::ALL) };
-        Redraw::of(&log.opened(), 60, limits).unwrap()
+    let why = "960 messages, and the delays of at most 959 are drawn again";
+    let limited = |messages_max| {
+        let options = CorrelationOptions { messages_max, ..options(5) };
+        correlate(&log.opened(), &options, &mut |_| ()).unwrap().0
     };
-    assert!(limited(60 * 16).is_ok());
-    let why = limited(60 * 16 - 1).err().unwrap();
-    assert!(why.contains("the delays of 960 messages do not fit into memory"), "{why}");
+    assert_eq!(limited(960).reason, None);
+    let found = limited(959);
+    assert!(found.verdict == CorrelationVerdict::NotTested && found.reason.unwrap().contains(why));
+    assert!(found.rho.is_some() && found.redrawn.is_none());
+    // Messages from before the range, which are still in transit, are not counted by the analysis.
+    let limits = RedrawLimits { range: TimeRange::ALL, messages_max: 959 };
+    let redraw = Redraw::of(&log.opened(), 60, limits).unwrap();
+    assert!(redraw.err().unwrap().contains(why));
 }
 
 #[test]
