@@ -1,10 +1,9 @@
 //! `ffclock-lab theta coverage`.
 
 use super::drawing::{self, Drawing};
-use super::input::{not_negative, open, picoseconds, whole};
+use super::input::{StampingChoice, not_negative, open, picoseconds, whole};
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions, output};
-use ffclock_theta::analysis::SwitchStamping;
 use ffclock_theta::coverage::{
     BoundBasis, BoundCoverage, BoundModel, Coverage, CoverageError, CoverageOptions, CoverageVerdict, FailingShare,
     GivenBound, coverage,
@@ -39,6 +38,9 @@ pub(super) struct Args {
     /// Hold this ratio against both runs too; may be given several times
     #[arg(long, value_name = "RATIO", value_parser = ratio)]
     ratio: Vec<f64>,
+    /// Place a switch before or after the broadcast of its new round
+    #[arg(long, value_name = "WHERE", default_value = "after")]
+    stamp: StampingChoice,
     /// Leave out this much at the start and at the end of both runs
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     trim: Option<Span>,
@@ -99,7 +101,7 @@ fn options(args: &Args) -> CoverageOptions {
     CoverageOptions {
         share: args.share,
         given: args.timeout.iter().map(timeout).chain(args.ratio.iter().flat_map(ratios)).collect(),
-        stamping: SwitchStamping::AfterBroadcast,
+        stamping: args.stamp.into(),
         trim_ps: args.trim.map_or(0, picoseconds),
         resamples: args.resamples,
         seed: args.seed,
@@ -252,6 +254,7 @@ mod tests {
         let logs = Logs::simulated("compared");
         assert_eq!(logs.compared(&[]), Ok(()));
         assert_eq!(logs.compared(&["--json", "--share", "0.9", "--timeout", "1 ms", "--ratio", "2"]), Ok(()));
+        assert_eq!(logs.compared(&["--stamp", "before"]), Ok(()));
         let failure = logs.compared(&["--trim", "1 s"]).unwrap_err();
         assert!(failure.message.contains("the calm run: the run lasts"), "{failure}");
         let failure = logs.compared(&["--picture", "x.png", "--python", "no-such-python"]).unwrap_err();

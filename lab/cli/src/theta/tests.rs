@@ -236,6 +236,9 @@ fn a_list_is_watched_imported_and_told() {
     assert_eq!(theta(&["import", "--messages", &list, "--unit", "us", "--tolerated", "1", "--output", &log]), Ok(()));
     assert_eq!(analyse(Path::new(&log), &[]), Ok(()));
     assert_eq!(theta(&["why", &log]), Ok(()));
+    assert_eq!(theta(&["why", &log, "--trim", "50 ms", "--stamp", "before"]), Ok(()));
+    let failure = theta(&["why", &log, "--trim", "50 ms", "--round", "10"]).unwrap_err();
+    assert_eq!(failure.code, Failure::USAGE, "{failure}");
     let failure = theta(&["why", &log, "--round", "5000"]).unwrap_err();
     assert_eq!(failure.code, Failure::USAGE, "{failure}");
     let advise = ["advise", &list, "--unit", "us", "--under", &list, "--resamples", "39"];
