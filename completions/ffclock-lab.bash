@@ -3096,7 +3096,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__coverage)
-            opts="-h --under --share --timeout --ratio --trim --resamples --seed --picture --python --page --json --help"
+            opts="-h --under --share --timeout --ratio --stamp --trim --resamples --seed --picture --python --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3116,6 +3116,10 @@ _ffclock__lab() {
                     ;;
                 --ratio)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stamp)
+                    COMPREPLY=($(compgen -W "before after" -- "${cur}"))
                     return 0
                     ;;
                 --trim)
@@ -3814,13 +3818,21 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__why)
-            opts="-h --round --sched --picture --python --page --json --help"
+            opts="-h --round --stamp --trim --sched --picture --python --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --round)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stamp)
+                    COMPREPLY=($(compgen -W "before after" -- "${cur}"))
+                    return 0
+                    ;;
+                --trim)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

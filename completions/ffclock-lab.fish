@@ -345,6 +345,8 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l share -d 'The share of the calm rounds that keep the bounds, at least 0.5 and below 1' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l timeout -d 'Hold this timeout against both runs too; may be given several times' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l ratio -d 'Hold this ratio against both runs too; may be given several times' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l stamp -d 'Place a switch before or after the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
+after\t'They are in transit, as the theorem needs'"
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l trim -d 'Leave out this much at the start and at the end of both runs' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l resamples -d 'Resamples of the bootstrap' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l seed -d 'The seed of the resamples' -r
@@ -352,7 +354,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l python -d 'The interpreter that has the Python package, for --picture' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from coverage" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l under -d 'A list of messages under load' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l receiver -d 'Who suspects [default: the only receiver]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from advise" -l unit -d 'The unit of sent and perceived' -r -f -a "ns\t'Nanoseconds'
@@ -497,12 +499,15 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from taps" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from taps" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l round -d 'The switch to this round instead of the one with the largest ratio' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l sched -d 'What the scheduler of the receiver\'s host did' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l stamp -d 'Place a switch before or after the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
+after\t'They are in transit, as the theorem needs'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l trim -d 'Leave out this much at the start and at the end' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l sched -d 'What the scheduler did, of the host of the receiver, or of the sender if that was slow' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l picture -d 'Draw what was in transit into this PNG file' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l python -d 'The interpreter that has the Python package, for --picture' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from why" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "correlate" -d 'Test whether long and short delays go together'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "coverage" -d 'Hold the bounds that suit a calm run against a run under load: a timeout, or a ratio of delays'

@@ -18,7 +18,7 @@ use crate::log::LogReader;
 use crate::record::RunDescription;
 use ffclock_sim::Random;
 use ranks::RankedPairs;
-use redraw::Redraw;
+use redraw::{Redraw, RedrawLimits};
 use serde::Serialize;
 
 /// With fewer pairs nothing is tested.
@@ -35,8 +35,15 @@ pub struct CorrelationOptions {
     pub redraws: u32,
     /// For shifts, resamples and redrawn runs: the same seed gives the same figures.
     pub seed: u64,
-    /// The switches that count.
+    /// The switches that count, of the run and by their rounds of the redrawn ones, and the messages drawn again.
     pub range: TimeRange,
+    /// A run with more messages is not tested: its delays are held in memory, and each redrawn run has as many.
+    pub messages_max: u64,
+}
+
+impl CorrelationOptions {
+    /// A quarter of a gigabyte of delays: each is there twice, by link and among all.
+    pub const MESSAGES_MAX: u64 = 1 << 24;
 }
 
 /// What the test found.
@@ -99,23 +106,34 @@ pub fn correlate(
     let analysis = Options { range: options.range, pairs: PairMode::Keep, ..Options::default() };
     let tally = analyse(log, analysis, &mut ())?;
     let observed = ObservedRun { pairs: tally.pairs.clone(), g_r: g_r(&tally), rounds: tally.last_round };
-    let redraw = match hindrance(log.run(), options.redraws) {
+    let redraw = match hindrance(log.run(), options, tally.counts.messages) {
         Some(why) => Err(why),
-        None => Redraw::of(log, observed.rounds)?,
+        None => {
+            let limits = RedrawLimits { range: options.range, messages_max: options.messages_max };
+            Redraw::of(log, observed.rounds, limits)?
+        }
     };
     let correlation = observed.tested(redraw, options, watch);
     Ok((correlation, observed.pairs))
 }
 
 /// Why delays cannot be drawn again.
-fn hindrance(run: &RunDescription, redraws: u32) -> Option<String> {
-    if redraws == 0 {
+fn hindrance(run: &RunDescription, options: &CorrelationOptions, messages: u64) -> Option<String> {
+    if options.redraws == 0 {
         Some("no redrawn runs were asked for".to_owned())
+    } else if messages > options.messages_max {
+        Some(too_many(messages, options.messages_max))
     } else if run.correct().contains(&false) {
         Some("a faulty process took part: its run cannot be repeated with other delays".to_owned())
     } else {
         None
     }
+}
+
+fn too_many(messages: u64, most: u64) -> String {
+    format!(
+        "{messages} messages, and the delays of at most {most} are drawn again: theta correlate --trim tests a part of a run"
+    )
 }
 
 /// What an analysis found of the run.

@@ -7,11 +7,13 @@
 //! seen, not a proof of a cause.
 
 mod gathered;
+mod ran;
 mod sched;
 
-pub use sched::{SchedFault, SchedShare, SchedTrace};
+pub use ran::{SchedStory, who_ran};
+pub use sched::{OwnThread, SchedFault, SchedGap, SchedGapReason, SchedShare, SchedTrace};
 
-use crate::analysis::{AnalysisError, Clocks, SwitchStamping};
+use crate::analysis::{AnalysisError, Clocks, SwitchStamping, TimeRange};
 use crate::certified::CertifyError;
 use crate::certified::gather::{GatheredMessage, GatheredSwitch, JoinedLog};
 use crate::log::{LogReader, WayInColumns};
@@ -31,17 +33,53 @@ pub enum WhyError {
     Log(#[from] CertifyError),
     /// No first switch with a tau_r- leads to this round.
     #[error(
-        "no first switch leads to round {0} with a tau_r-; there may have been a catch-up, or the run ended before"
+        "no first switch leads to round {0} with a tau_r-; there may have been a catch-up, or the run ended before, or the round is left out"
     )]
     NoSuchRound(u64),
     /// No first switch has a tau_r-.
     #[error("the run has no first switch with a tau_r-")]
     Empty,
+    /// The message lies outside of the counter of its host.
+    #[error("the clock of the host has no counter for the message")]
+    NoCounter,
+    /// No processor's part of a trace reaches over the message.
+    #[error(
+        "the trace does not reach over the message on any processor: was it recorded with the counter of the run, and \
+         with a buffer (buffer_size_kb) that held so long?"
+    )]
+    Unseen,
+}
+
+/// Which switch to tell of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WhyOptions {
+    /// The first switch to this round; otherwise that of the largest ratio.
+    pub round: Option<Round>,
+    /// Where switches are stamped.
+    pub stamping: SwitchStamping,
+    /// The switches that count.
+    pub range: TimeRange,
+}
+
+impl Default for WhyOptions {
+    fn default() -> Self {
+        WhyOptions { round: None, stamping: SwitchStamping::AfterBroadcast, range: TimeRange::ALL }
+    }
 }
 
 impl From<AnalysisError> for WhyError {
     fn from(error: AnalysisError) -> Self {
         WhyError::Log(error.into())
+    }
+}
+
+impl WhyOptions {
+    /// Whether a message is in transit at a switch, unless it has been perceived.
+    const fn is_sent_by(&self, sent_ps: i64, at_ps: i64) -> bool {
+        match self.stamping {
+            SwitchStamping::BeforeBroadcast => sent_ps < at_ps,
+            SwitchStamping::AfterBroadcast => sent_ps <= at_ps,
+        }
     }
 }
 
@@ -148,14 +186,14 @@ pub struct PeakStory {
 /// More of what is in transit is not listed.
 const IN_TRANSIT_MAX: usize = 64;
 
-/// The story of the first switch to `round`, or of the largest ratio of the run.
+/// The story of the first switch to a round, or of the largest ratio of the times that count.
 ///
 /// # Errors
 /// [`WhyError`].
-pub fn why(log: &LogReader, round: Option<Round>) -> Result<PeakStory, WhyError> {
-    let joined = JoinedLog::from_log(log, SwitchStamping::AfterBroadcast)?;
-    let judged = judged_turns(&joined);
-    let chosen = match round {
+pub fn why(log: &LogReader, options: &WhyOptions) -> Result<PeakStory, WhyError> {
+    let joined = JoinedLog::from_log(log, options.stamping)?;
+    let judged = judged_turns(&joined, options);
+    let chosen = match options.round {
         Some(round) => judged
             .iter()
             .find(|one| [one.round, one.turn.to].contains(&round.0))
@@ -163,7 +201,7 @@ pub fn why(log: &LogReader, round: Option<Round>) -> Result<PeakStory, WhyError>
         // Of equal ratios the earliest, as in the analysis.
         None => judged.iter().rev().max_by(|one, other| one.ratio().cmp(&other.ratio())).ok_or(WhyError::Empty)?,
     };
-    let mut story = begun(&joined, chosen);
+    let mut story = begun(&joined, chosen, options);
     if let Some(slow) = story.slow {
         let meanwhile = slow.sent_ps..slow.perceived_ps;
         story.switches_meanwhile = judged.iter().filter(|one| meanwhile.contains(&one.turn.at.clock_ps)).count();
@@ -178,15 +216,16 @@ pub fn why(log: &LogReader, round: Option<Round>) -> Result<PeakStory, WhyError>
     Ok(story)
 }
 
-fn begun(joined: &JoinedLog, chosen: &JudgedTurn<'_>) -> PeakStory {
+fn begun(joined: &JoinedLog, chosen: &JudgedTurn<'_>, options: &WhyOptions) -> PeakStory {
     let GatheredSwitch { process, at, contributors, .. } = chosen.turn;
     let at_ps = at.clock_ps;
     let mut contributors: Vec<_> = contributors.iter().map(StoryMessage::of).collect();
     contributors.retain(|message| message.delay_ps() > 0);
     contributors.sort_by_key(StoryMessage::delay_ps);
     contributors.truncate(joined.threshold);
-    let is_in_transit =
-        |message: &&GatheredMessage| message.sent.clock_ps <= at_ps && at_ps < message.perceived.clock_ps;
+    let is_in_transit = |message: &&GatheredMessage| {
+        options.is_sent_by(message.sent.clock_ps, at_ps) && at_ps < message.perceived.clock_ps
+    };
     let mut in_transit: Vec<_> = joined.messages.iter().filter(is_in_transit).map(StoryMessage::of).collect();
     in_transit.sort_by_key(|message| std::cmp::Reverse(message.delay_ps()));
     in_transit.truncate(IN_TRANSIT_MAX);

@@ -1,14 +1,12 @@
 //! `ffclock-lab theta analyse`.
 
-use super::input::{failure, not_negative, open, picoseconds};
+use super::input::{StampingChoice, failure, not_negative, open, picoseconds, range};
 use super::results::{Results, XiReport};
 use super::{correlate, table};
 use crate::progress::RowProgress;
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::abc::{SpaceTime, xi};
-use ffclock_theta::analysis::{
-    DelayMode, Options, PairMode, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
-};
+use ffclock_theta::analysis::{DelayMode, Options, PairMode, ReadWatcher, ThetaMode, ThetaReport, TimeRange, analyse};
 use ffclock_theta::certified::{CertifyOptions, certify};
 use ffclock_theta::correlation::CorrelationOptions;
 use ffclock_theta::log::{LogReader, WayInColumns, read_round_trips};
@@ -63,15 +61,6 @@ pub(super) struct Args {
     window_rounds: u64,
 }
 
-/// The place of a switch in time.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum StampingChoice {
-    /// The messages just being sent are not yet in transit, as in the paper's histograms
-    Before,
-    /// They are in transit, as the theorem needs
-    After,
-}
-
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if args.xi && args.trim.is_some() {
         return Err(Failure::usage(
@@ -81,10 +70,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     }
     let log = open(&args.log)?;
     let log = if args.truth { log.by_truth().map_err(|error| failure(&args.log, &error))? } else { log };
-    let range = match args.trim {
-        Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
-        None => TimeRange::ALL,
-    };
+    let range = range(&args.log, &log, args.trim)?;
     let tally = analyse(&log, options(args, range), &mut ReadProgress(RowProgress::new()))
         .map_err(|error| failure(&args.log, &error))?;
     let mut results = Results {
@@ -115,16 +101,22 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
 const REDRAWN_MESSAGES: u64 = 20_000_000;
 /// The fewest redrawn runs that can show anything at the level of the test, and the most that a report takes.
 const REDRAWS: (u32, u32) = (19, 199);
+/// The fewest redrawn runs of a run with more messages would take more than a minute: a report does not test it.
+const TESTED_MESSAGES_MAX: u64 = 5_000_000;
 
 /// The data of the figures.
 pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
+    figures(path, TESTED_MESSAGES_MAX)
+}
+
+fn figures(path: &Path, messages_max: u64) -> Result<Results, Failure> {
     let log = open(path)?;
     let options = Options { theta: ThetaMode::Compute, delays: DelayMode::Histograms, ..Options::default() };
     let tally = analyse(&log, options, &mut ReadProgress(RowProgress::new())).map_err(|error| failure(path, &error))?;
     let report = ThetaReport::new(log.run(), &tally, log.damage());
     let affordable = REDRAWN_MESSAGES / tally.counts.messages.max(1);
     let redraws = affordable.clamp(u64::from(REDRAWS.0), u64::from(REDRAWS.1)) as u32;
-    let options = CorrelationOptions { redraws, seed: 1, range: TimeRange::ALL };
+    let options = CorrelationOptions { redraws, seed: 1, range: TimeRange::ALL, messages_max };
     let correlation = Some(correlate::tested(&log, &options).map_err(|error| failure(path, &error))?);
     Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None, correlation })
 }
@@ -142,23 +134,19 @@ fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
 /// The results by averaged round trips, if the run measured any.
 fn round_trips(args: &Args, log: &LogReader, range: TimeRange) -> Result<Option<RoundTripReport>, Failure> {
     let trips = read_round_trips(&args.log).map_err(|error| failure(&args.log, &error))?;
-    let compared = Compared { stamping: stamping(args), range };
+    let compared = Compared { stamping: args.stamp.into(), range };
     let report = trips.map(|trips| compare(log, &trips, compared)).transpose();
     report.map_err(|error| failure(&args.log, &error))
 }
 
 fn certify_options(args: &Args, range: TimeRange) -> CertifyOptions {
     let theta = if args.theta { ThetaMode::Compute } else { ThetaMode::Omit };
-    CertifyOptions { stamping: stamping(args), theta, range, ..CertifyOptions::default() }
-}
-
-fn stamping(args: &Args) -> SwitchStamping {
-    if args.stamp == StampingChoice::Before { SwitchStamping::BeforeBroadcast } else { SwitchStamping::AfterBroadcast }
+    CertifyOptions { stamping: args.stamp.into(), theta, range, ..CertifyOptions::default() }
 }
 
 fn options(args: &Args, range: TimeRange) -> Options {
     Options {
-        stamping: stamping(args),
+        stamping: args.stamp.into(),
         theta: if args.theta { ThetaMode::Compute } else { ThetaMode::Omit },
         delays: if args.histograms { DelayMode::Histograms } else { DelayMode::Extremes },
         delay_bin_ps: picoseconds(args.bin),
@@ -185,5 +173,20 @@ struct ReadProgress(RowProgress);
 impl ReadWatcher for ReadProgress {
     fn events(&mut self, more: u64) {
         self.0.advance_by(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theta::tests::simulated;
+
+    #[test]
+    fn a_report_of_a_long_run_says_why_it_does_not_test() {
+        let log = simulated("long", |_| ());
+        let reason = |messages_max| figures(&log.0, messages_max).unwrap().correlation.unwrap().correlation.reason;
+        assert_eq!(reason(200 * 16), None);
+        let why = reason(200 * 16 - 1).unwrap();
+        assert!(why.contains("3200 messages") && why.contains("theta correlate --trim"), "{why}");
     }
 }

@@ -1,9 +1,9 @@
 //! `ffclock-lab theta correlate`.
 
-use super::input::{failure, open, picoseconds};
+use super::input::{failure, open, range, whole};
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions};
-use ffclock_theta::analysis::{SwitchPair, TimeRange, trimmed};
+use ffclock_theta::analysis::SwitchPair;
 use ffclock_theta::correlation::{AgainstNull, Correlation, CorrelationOptions, CorrelationVerdict, correlate};
 use ffclock_theta::log::LogReader;
 use ffclock_units::Span;
@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 
 At each first switch, tau_r- comes from messages that were perceived and tau+ from messages in transit. Their rank correlation is shown if it is
 larger than by chance (circular shifts) and larger than the algorithm makes of independent delays (runs with the delays of each link drawn again),
-both at the level of 0.05. docs/theta.md explains the test. Exit code 1 if it could not be made.")]
+both at the level of 0.05. docs/theta.md explains the test. Exit code 1 if it could not be made, or if
+the log is damaged or a clock of it is known to be wrong.")]
 pub(super) struct Args {
     /// The log
     #[arg(value_name = "DIR")]
@@ -41,17 +42,15 @@ pub(super) struct Args {
 /// What the test found, and the pairs that it rests on.
 #[derive(serde::Serialize)]
 pub(super) struct TestedRun {
-    correlation: Correlation,
+    pub(super) correlation: Correlation,
     pairs: Vec<SwitchPair>,
 }
 
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let log = open(&args.log)?;
-    let range = match args.trim {
-        Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
-        None => TimeRange::ALL,
-    };
-    let options = CorrelationOptions { redraws: args.redraws, seed: args.seed, range };
+    let range = range(&args.log, &log, args.trim)?;
+    let messages_max = CorrelationOptions::MESSAGES_MAX;
+    let options = CorrelationOptions { redraws: args.redraws, seed: args.seed, range, messages_max };
     let tested = tested(&log, &options).map_err(|error| failure(&args.log, &error))?;
     if let Some(file) = &args.pairs {
         write_pairs(&tested.pairs, file)?;
@@ -59,7 +58,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     global.answer(&tested.correlation, || render(&tested.correlation))?;
     match (tested.correlation.verdict, tested.correlation.reason) {
         (CorrelationVerdict::NotTested, Some(reason)) => Err(Failure::from(format!("not tested: {reason}"))),
-        _ => Ok(()),
+        _ => whole(&args.log, &log),
     }
 }
 

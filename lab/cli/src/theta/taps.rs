@@ -1,6 +1,6 @@
 //! `ffclock-lab theta taps`: a run of several hosts, compared with captures of their links.
 
-use super::input::{failure, open};
+use super::input::{failure, open, whole};
 use super::table::span;
 use crate::{Failure, GlobalOptions};
 use ffclock_theta::certified::{Certified, CertifyOptions, TapCheck, TapPassage, check_by_taps};
@@ -100,10 +100,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let check =
         check_by_taps(&log, &captures.passages()?, args.drift, &options).map_err(|error| failure(&args.log, &error))?;
     global.answer(&check, || render(&check))?;
-    match log.damage().first() {
-        Some(damage) => Err(Failure::from(format!("{}: the log is partial: {damage}", args.log.display()))),
-        None => Ok(()),
-    }
+    whole(&args.log, &log)
 }
 
 fn host(log: &LogReader, name: &str) -> Result<HostId, Failure> {

@@ -24,7 +24,7 @@ pub(super) fn theta(words: &[&str]) -> Result<(), Failure> {
     run(&cli.global, args)
 }
 
-struct Log(PathBuf);
+pub(super) struct Log(pub(super) PathBuf);
 
 impl Drop for Log {
     fn drop(&mut self) {
@@ -123,6 +123,50 @@ fn a_cut_log_gives_partial_results_and_a_failure() {
     assert!(failure.message.contains("partial"), "{failure:?}");
 }
 
+/// A run of four simulated processes, with its description changed.
+pub(super) fn simulated(name: &str, change: impl Fn(&mut serde_json::Value)) -> Log {
+    let path = std::env::temp_dir().join(format!("ffclock-theta-cli-{}-{name}", std::process::id()));
+    let log = Log(path);
+    let words = ["simulate", "--json", "--n", "4", "--f", "1", "--rounds", "200", "--log", log.0.to_str().unwrap()];
+    theta(&words).unwrap();
+    let run_file = log.0.join("run.json");
+    let mut run = serde_json::from_str(&std::fs::read_to_string(&run_file).unwrap()).unwrap();
+    change(&mut run);
+    std::fs::write(&run_file, run.to_string()).unwrap();
+    log
+}
+
+/// Their figures are printed, and are not those of the whole run.
+#[test]
+fn every_command_tells_of_a_log_that_is_not_whole() {
+    let whole = simulated("whole", |_| ());
+    let fault = serde_json::json!({ "kind": "clock-step", "host": 2 });
+    let logs = [
+        (simulated("not-complete", |run| run["complete"] = false.into()), "did not come to the end"),
+        (simulated("unrecorded", |run| run["run"]["unrecorded"] = 3.into()), "3 events were lost by the recorder"),
+        (simulated("stepped", |run| run["run"]["faults"] = vec![fault.clone()].into()), "the clock of host host2"),
+    ];
+    let path = |log: &Log| log.0.to_str().unwrap().to_owned();
+    let outcomes = |log: &Log| {
+        let (whole, log) = (path(&whole), path(log));
+        let coverage = ["--resamples", "39", "--share", "0.9"];
+        [
+            theta(&["correlate", &log, "--redraws", "19"]),
+            theta(&[&["coverage", &whole, "--under", &log], &coverage[..]].concat()),
+            theta(&[&["coverage", &log, "--under", &whole], &coverage[..]].concat()),
+            theta(&["why", &log]),
+        ]
+    };
+    assert_eq!(outcomes(&whole), [Ok(()), Ok(()), Ok(()), Ok(())]);
+    for (log, why) in &logs {
+        for outcome in outcomes(log) {
+            let failure = outcome.expect_err(why);
+            assert!(failure.message.contains("partial results") && failure.message.contains(why), "{failure}");
+            assert!(failure.message.contains(&path(log)), "{failure}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_log_is_named() {
     let failure = analyse(Path::new("no-such-log"), &[]).unwrap_err();
@@ -192,6 +236,9 @@ fn a_list_is_watched_imported_and_told() {
     assert_eq!(theta(&["import", "--messages", &list, "--unit", "us", "--tolerated", "1", "--output", &log]), Ok(()));
     assert_eq!(analyse(Path::new(&log), &[]), Ok(()));
     assert_eq!(theta(&["why", &log]), Ok(()));
+    assert_eq!(theta(&["why", &log, "--trim", "50 ms", "--stamp", "before"]), Ok(()));
+    let failure = theta(&["why", &log, "--trim", "50 ms", "--round", "10"]).unwrap_err();
+    assert_eq!(failure.code, Failure::USAGE, "{failure}");
     let failure = theta(&["why", &log, "--round", "5000"]).unwrap_err();
     assert_eq!(failure.code, Failure::USAGE, "{failure}");
     let advise = ["advise", &list, "--unit", "us", "--under", &list, "--resamples", "39"];

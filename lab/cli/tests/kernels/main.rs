@@ -82,6 +82,15 @@ fn four_kernels_agree_with_the_taps_between_them() {
     // The pages do promise something, and the messages make it tighter than a guess.
     let apart = check["promised"]["half_width_max_ps"].as_i64().unwrap_or(0);
     assert!(0 < apart && apart < 20_000_000_000, "{check}");
+
+    let run_file = Path::new(&place.log()).join("run.json");
+    let text = std::fs::read_to_string(&run_file).expect("works in a test");
+    assert!(text.contains(r#""unrecorded": 0"#), "{text}");
+    std::fs::write(&run_file, text.replace(r#""unrecorded": 0"#, r#""unrecorded": 3"#)).expect("works in a test");
+    let output = taps(&place);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(said.contains("3 events were lost by the recorder"), "{said}");
 }
 
 /// The third guest's counter jumps by 3 ms during the run: its page goes on from the reading before.

@@ -347,20 +347,27 @@ fn the_story_of_a_peak_says_who_ran() {
         theta(&["simulate", "--n", "4", "--f", "1", "--rounds", "100", "--seed", "3", "--log", &place.log()]);
     assert!(simulated.status.success(), "{simulated:?}");
     let trace = place.0.join("trace.txt");
-    let why = |until: u64| {
+    let why = |until: u64, more: &str| {
         let line = |at: u64| {
             format!(
                 "  x-1  [001] d..2. {at}: sched_switch: prev_comm=x prev_pid=1 ==> next_comm=busy next_pid=7 next_prio=120\n"
             )
         };
-        std::fs::write(&trace, line(0) + &line(until)).expect("works in a test");
+        std::fs::write(&trace, line(0) + &line(until) + more).expect("works in a test");
         theta(&["why", &place.log(), "--sched", &trace.display().to_string()])
     };
-    let all = why(u64::MAX);
+    let all = why(u64::MAX, "");
     assert!(all.status.success(), "{all:?}");
     let ran = &json(&all)["ran"];
     assert_eq!(*ran, serde_json::json!([{ "processor": 1, "thread": "busy-7", "share": 1.0 }]), "{ran}");
-    let short = why(1);
+    assert_eq!(json(&all)["sched"]["own"], serde_json::json!({ "thread": "busy-7", "processor": 1 }), "{all:?}");
+    assert_eq!(json(&all)["sched"]["not_known"], serde_json::json!([]), "{all:?}");
+    // Kernel buffers are per processor: what one of them lost is not known of that one alone.
+    let lossy = why(u64::MAX, "CPU:0 [LOST 12 EVENTS]\n");
+    assert_eq!(json(&lossy)["ran"], *ran, "{lossy:?}");
+    let not_known = serde_json::json!([{ "processor": 0, "reason": "lost-events" }]);
+    assert_eq!(json(&lossy)["sched"]["not_known"], not_known, "{lossy:?}");
+    let short = why(1, "");
     assert_eq!(short.status.code(), Some(1), "{short:?}");
     assert!(String::from_utf8_lossy(&short.stderr).contains("does not reach over the message"), "{short:?}");
 }

@@ -1,5 +1,9 @@
 use super::*;
+use crate::analysis::Clocks;
+use crate::log::{LogWriter, WayInColumns};
+use crate::record::{Event, Round, SwitchEvent};
 use crate::simulate::{Simulation, Spec};
+use ffclock_units::Counter;
 use std::path::{Path, PathBuf};
 
 /// A log that goes away with its directory.
@@ -16,9 +20,72 @@ impl Log {
 
     fn tested(&self, seed: u64) -> Correlation {
         let log = LogReader::open(&self.0).unwrap();
-        let options = CorrelationOptions { redraws: 39, seed, range: TimeRange::ALL };
-        correlate(&log, &options, &mut |_| ()).unwrap().0
+        correlate(&log, &options(seed), &mut |_| ()).unwrap().0
     }
+
+    fn opened(&self) -> LogReader {
+        LogReader::open(&self.0).unwrap()
+    }
+
+    /// When `round` was first sent.
+    fn first_sent_ps(&self, round: u64) -> i64 {
+        let mut first = i64::MAX;
+        self.each_timed(|event, at_ps| {
+            if let Event::Broadcast { round: of, .. } = *event
+                && of == Round(round)
+            {
+                first = first.min(at_ps);
+            }
+        });
+        first
+    }
+
+    fn each_timed(&self, mut take: impl FnMut(&Event, i64)) {
+        let log = self.opened();
+        let mut clocks = Clocks::new(log.run(), log.clocks()).unwrap();
+        log.each_event(WayInColumns::Skip, AnalysisError::from, |event| {
+            let (process, at) = (event.process(), event.at());
+            take(event, clocks.time_ps(process.index(), at));
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    /// The same run, in which all stood still for `pause_ticks` of the counters at `at_ps`: what happened before
+    /// happened earlier by as much.
+    fn paused(&self, at_ps: i64, pause_ticks: u64) -> Self {
+        let log = self.opened();
+        let paused = Log(self.0.with_extension("paused"));
+        let mut writer = LogWriter::create(&paused.0, log.run()).unwrap();
+        log.clocks().iter().for_each(|sample| writer.clock(*sample));
+        self.each_timed(|event, time_ps| {
+            let earlier = if time_ps < at_ps { pause_ticks } else { 0 };
+            writer.event(&moved(event, earlier)).unwrap();
+        });
+        writer.finish().unwrap();
+        paused
+    }
+}
+
+fn moved(event: &Event, earlier: u64) -> Event {
+    let moved = |counter: Counter| Counter::from_raw(counter.raw().wrapping_sub(earlier));
+    match *event {
+        Event::Broadcast { process, round, at } => Event::Broadcast { process, round, at: moved(at) },
+        Event::Transmission { process, receiver, round, at } => {
+            Event::Transmission { process, receiver, round, at: moved(at) }
+        }
+        Event::Perception { process, sender, round, at, way_in } => {
+            Event::Perception { process, sender, round, at: moved(at), way_in }
+        }
+        Event::Switch(switch) => {
+            Event::Switch(SwitchEvent { at: moved(switch.at), decided: moved(switch.decided), ..switch })
+        }
+    }
+}
+
+fn options(seed: u64) -> CorrelationOptions {
+    let messages_max = CorrelationOptions::MESSAGES_MAX;
+    CorrelationOptions { redraws: 39, seed, range: TimeRange::ALL, messages_max }
 }
 
 impl Drop for Log {
@@ -69,6 +136,52 @@ fn what_cannot_be_tested_says_why() {
     let faulty = Log::simulated("rounds = 300\n[[fault]]\nkind = \"two-faced\"\nprocess = 2", 1).tested(1);
     assert_eq!(faulty.verdict, CorrelationVerdict::NotTested);
     assert!(faulty.reason.unwrap().contains("faulty process") && faulty.shifted.is_some());
+}
+
+/// Messages that were on their way during the pause took seconds. With the pause left out they are in no law of the
+/// redrawn runs.
+#[test]
+fn a_pause_that_is_left_out_changes_nothing() {
+    let calm = Log::simulated("rounds = 302", 3);
+    let paused = calm.paused(calm.first_sent_ps(20), 2_000_000_000);
+    let range = TimeRange { after_ps: calm.first_sent_ps(30), ..TimeRange::ALL };
+    let figures = |log: &Log, range| {
+        let options = CorrelationOptions { range, ..options(3) };
+        serde_json::to_string(&correlate(&log.opened(), &options, &mut |_| ()).unwrap().0).unwrap()
+    };
+    assert_ne!(figures(&paused, TimeRange::ALL), figures(&calm, TimeRange::ALL), "the pause is in the log");
+    assert_eq!(figures(&paused, range), figures(&calm, range));
+    assert!(figures(&calm, range).contains(r#""verdict":"not-shown""#), "{}", figures(&calm, range));
+}
+
+#[test]
+fn redrawn_runs_have_the_rounds_that_count() {
+    let log = Log::simulated("rounds = 301", 4);
+    let range = TimeRange { after_ps: log.first_sent_ps(100) - 1, until_ps: log.first_sent_ps(199) };
+    let redraw = Redraw::of(&log.opened(), 301, RedrawLimits { range, messages_max: 1 << 24 }).unwrap().unwrap();
+    // A first switch with nothing in transit is no pair.
+    for seed in 0..5 {
+        let pairs = redraw.run(seed).unwrap().pairs.len();
+        assert!((80..=100).contains(&pairs), "{pairs} pairs of 100 rounds");
+    }
+}
+
+#[test]
+fn more_messages_than_memory_takes_are_not_tested() {
+    let log = Log::simulated("rounds = 60", 5);
+    let why = "960 messages, and the delays of at most 959 are drawn again";
+    let limited = |messages_max| {
+        let options = CorrelationOptions { messages_max, ..options(5) };
+        correlate(&log.opened(), &options, &mut |_| ()).unwrap().0
+    };
+    assert_eq!(limited(960).reason, None);
+    let found = limited(959);
+    assert!(found.verdict == CorrelationVerdict::NotTested && found.reason.unwrap().contains(why));
+    assert!(found.rho.is_some() && found.redrawn.is_none());
+    // Messages from before the range, which are still in transit, are not counted by the analysis.
+    let limits = RedrawLimits { range: TimeRange::ALL, messages_max: 959 };
+    let redraw = Redraw::of(&log.opened(), 60, limits).unwrap();
+    assert!(redraw.err().unwrap().contains(why));
 }
 
 #[test]

@@ -62,6 +62,9 @@ pub enum MessageError {
         /// How many there are.
         senders: usize,
     },
+    /// More messages than are held in memory.
+    #[error("more than {0} messages: cut the list into parts")]
+    TooMany(usize),
     /// Nothing to import.
     #[error("no usable message to {0}: nothing to import")]
     Nothing(String),

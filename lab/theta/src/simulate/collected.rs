@@ -17,6 +17,16 @@ const TICK_PS: u64 = 10;
 pub struct CollectedEvents(Vec<(u64, Event)>);
 
 impl CollectedEvents {
+    /// When a round was first sent, by the clock of the analysis, in picoseconds since the origin of the run.
+    pub fn first_broadcast_ps(&self, wanted: Round) -> Option<i64> {
+        let of_round = |event: &Event| match *event {
+            Event::Broadcast { round, at, .. } => (round == wanted).then_some(at),
+            _ => None,
+        };
+        let first = self.0.iter().filter_map(|(_, event)| of_round(event)).map(Counter::raw).min()?;
+        i64::try_from(first.saturating_mul(TICK_PS)).ok()
+    }
+
     /// The analysis of the run, by its true times.
     ///
     /// # Errors

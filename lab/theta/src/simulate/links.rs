@@ -7,13 +7,13 @@ use ffclock_sim::Random;
 /// The laws of all links.
 pub(super) struct Links {
     laws: Vec<Sampler>,
-    /// By sender and receiver: which law. Empty if all have the first.
-    choice: Vec<u8>,
+    /// By sender and receiver: which law. Empty if all have the first. There may be as many laws as pairs.
+    choice: Vec<u32>,
     processes: usize,
     upward: f64,
 }
 
-/// The largest number of processes for which links can have laws of their own: these take a byte for each pair.
+/// The largest number of processes for which links can have laws of their own: these take four bytes for each pair.
 const SPECIAL_PROCESSES_MAX: u32 = 4096;
 
 impl Links {
@@ -36,23 +36,19 @@ impl Links {
         Ok(links)
     }
 
-    /// The recorded delays of each link, where there are any and laws enough; otherwise those of all links together.
+    /// The recorded delays of each link, where there are any; otherwise those of all links together.
     pub(super) fn drawn_again(processes: usize, all: Vec<u64>, links: Vec<(usize, Vec<u64>)>) -> Self {
-        let mut drawn =
-            Links { laws: vec![Sampler::Empirical(all.into())], choice: Vec::new(), processes, upward: 1.0 };
-        if links.len() < usize::from(u8::MAX) {
-            drawn.choice.resize(processes * processes, 0);
-            for (link, delays) in links.into_iter().filter(|(_, delays)| !delays.is_empty()) {
-                drawn.choice[link] = drawn.laws.len() as u8;
-                drawn.laws.push(Sampler::Empirical(delays.into()));
-            }
+        let (mut laws, mut choice) = (vec![Sampler::Empirical(all.into())], vec![0; processes * processes]);
+        for (link, delays) in links.into_iter().filter(|(_, delays)| !delays.is_empty()) {
+            choice[link] = laws.len() as u32;
+            laws.push(Sampler::Empirical(delays.into()));
         }
-        drawn
+        Links { laws, choice, processes, upward: 1.0 }
     }
 
     fn add(&mut self, special: &SpecialLink, load: LoadDelays<'_>) -> Result<(), String> {
         self.choice.resize(self.processes * self.processes, 0);
-        let number = u8::try_from(self.laws.len()).map_err(|_| "more than 255 laws")?;
+        let number = self.laws.len() as u32;
         self.laws.push(Sampler::new(&special.law, load)?);
         for (&from, &to) in special.from.iter().flat_map(|from| special.to.iter().map(move |to| (from, to))) {
             let pair = (from as usize, to as usize);

@@ -95,3 +95,26 @@ impl RedrawnRun {
         SimulationEngine::new(&self.scenario, seed, observer)?.run(&mut |_| ())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_sim::Random;
+
+    #[test]
+    fn each_of_many_links_keeps_its_law() {
+        let processes = 17;
+        let delay_ps = |sender: u32, receiver: u32| u64::from(1 + sender * processes + receiver) * 1000;
+        let links = || (0..processes).flat_map(|sender| (0..processes).map(move |receiver| (sender, receiver)));
+        let mut delays = LinkDelays::new(processes);
+        for (sender, receiver) in links() {
+            delays.add(ProcessId(sender), ProcessId(receiver), delay_ps(sender, receiver));
+        }
+        let (laws, _) = delays.into_laws().unwrap();
+        let mut random = Random::named(1, "links");
+        for (sender, receiver) in links().filter(|(sender, receiver)| sender != receiver) {
+            let drawn = laws.draw(sender, receiver, &mut random);
+            assert_eq!(drawn, delay_ps(sender, receiver), "from {sender} to {receiver}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The first switches of a log in memory, with both delays.
 
+use super::WhyOptions;
 use crate::analysis::{Longest, Ratio};
 use crate::certified::gather::{GatheredSwitch, JoinedLog};
 
@@ -21,19 +22,19 @@ impl JudgedTurn<'_> {
     }
 }
 
-/// All of them, in the order of time.
-pub(super) fn judged_turns(joined: &JoinedLog) -> Vec<JudgedTurn<'_>> {
+/// Those that count, in the order of time.
+pub(super) fn judged_turns<'a>(joined: &'a JoinedLog, options: &WhyOptions) -> Vec<JudgedTurn<'a>> {
     let (mut judged, mut frontier, mut transit) = (vec![], 0, Longest::default());
     let mut messages = joined.messages.iter().peekable();
     for together in joined.turns.chunk_by(|one, other| one.at.clock_ps == other.at.clock_ps) {
         let at_ps = together[0].at.clock_ps;
-        while let Some(message) = messages.next_if(|message| message.sent.clock_ps <= at_ps) {
+        while let Some(message) = messages.next_if(|message| options.is_sent_by(message.sent.clock_ps, at_ps)) {
             let (sent_ps, end_ps) = (message.sent.clock_ps, message.perceived.clock_ps);
             if end_ps > sent_ps {
                 transit.push(end_ps - sent_ps, end_ps);
             }
         }
-        let leader = together.iter().find(|turn| turn.to > frontier);
+        let leader = together.iter().find(|turn| turn.to > frontier).filter(|_| options.range.holds(at_ps));
         // tau_r- is the largest of those that switch now; the story is about the one that has it.
         let relevant = together.iter().filter_map(|turn| Some((relevant_ps(turn, joined.threshold)?, turn)));
         if let (Some(leader), Some((relevant_ps, turn))) =

@@ -33,8 +33,11 @@ impl TableRow {
     }
 }
 
+/// More messages are refused, as more requests of a capture are.
+const MESSAGES_MAX: usize = 1 << 24;
+
 /// All messages of a list that were perceived, in the order of their perception.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MessageTable {
     words: Vec<String>,
     numbers: HashMap<String, u32>,
@@ -45,6 +48,22 @@ pub struct MessageTable {
     malformed_at: Vec<u64>,
     /// What the source of the list is known to have left out.
     left_out: u64,
+    messages_max: usize,
+}
+
+impl Default for MessageTable {
+    fn default() -> Self {
+        MessageTable {
+            words: vec![],
+            numbers: HashMap::new(),
+            rows: vec![],
+            lost: 0,
+            malformed: 0,
+            malformed_at: vec![],
+            left_out: 0,
+            messages_max: MESSAGES_MAX,
+        }
+    }
 }
 
 impl MessageTable {
@@ -61,9 +80,13 @@ impl MessageTable {
     /// Reads text.
     ///
     /// # Errors
-    /// [`MessageError`] for what has no header or cannot be read.
-    pub fn from_text(mut input: impl Read, unit: TimeUnit) -> Result<Self, MessageError> {
-        let (mut table, mut lines) = (MessageTable::default(), MessageLines::new(unit));
+    /// [`MessageError`] for what has no header, cannot be read or is too long for memory.
+    pub fn from_text(input: impl Read, unit: TimeUnit) -> Result<Self, MessageError> {
+        MessageTable::default().with_text(input, unit)
+    }
+
+    fn with_text(self, mut input: impl Read, unit: TimeUnit) -> Result<Self, MessageError> {
+        let (mut table, mut lines) = (self, MessageLines::new(unit));
         let mut bytes = vec![0; 1 << 16];
         loop {
             let read = match input.read(&mut bytes) {
@@ -142,6 +165,9 @@ impl MessageTable {
             self.lost += 1;
             return Ok(());
         };
+        if self.rows.len() == self.messages_max {
+            return Err(MessageError::TooMany(self.messages_max));
+        }
         let words = [sender, receiver, id].map(|word| self.number(word));
         self.rows.push(TableRow { perceived_ns, number, sent_ns, words });
         Ok(())
@@ -311,6 +337,20 @@ mod tests {
     use parquet::data_type::{ByteArray, Int64Type};
     use parquet::file::writer::SerializedFileWriter;
     use std::sync::Arc;
+
+    #[test]
+    fn a_list_that_is_too_long_is_refused() {
+        let text = |messages| {
+            let row = |number| format!("a,b,{number},{number},{}\n", number + 100);
+            "sender,receiver,id,sent,perceived\n".to_owned() + &(0..messages).map(row).collect::<String>()
+        };
+        let short = || MessageTable { messages_max: 1000, ..MessageTable::default() };
+        let list = short().with_text(text(1000).as_bytes(), TimeUnit::Microseconds);
+        assert_eq!(list.map(|list| list.rows.len()).map_err(|error| error.to_string()), Ok(1000));
+        let error = short().with_text(text(1001).as_bytes(), TimeUnit::Microseconds).unwrap_err();
+        assert_eq!(error.to_string(), "more than 1000 messages: cut the list into parts");
+        assert_eq!(MessageTable::default().messages_max, 1 << 24);
+    }
 
     const WORDS: &str = "required binary sender; required binary receiver; required binary id; ";
 
