@@ -17,12 +17,22 @@ pub(super) fn second_address(number: usize) -> String {
     format!("10.79.{}.1", number + 1)
 }
 
+/// The contestant's address on its link.
+pub(super) fn contestant_address(number: usize) -> String {
+    format!("10.78.{}.2", number + 1)
+}
+
+/// The contestant's address on its link to the second server.
+fn second_contestant_address(number: usize) -> String {
+    format!("10.79.{}.2", number + 1)
+}
+
 /// Gives a contestant a link of its own to the second server, which is another address of the first; it is down.
 pub(super) fn join_second(server: &Worker, contestant: &Worker, number: usize) -> Result<(), Failure> {
     let [server, contestant] = [server.pid().to_string(), contestant.pid().to_string()];
     let end = second_end(number);
     pair([&server, &end], [&contestant, SECOND_CONTESTANT_END])?;
-    set_up(&contestant, SECOND_CONTESTANT_END, &format!("10.79.{}.2", number + 1))?;
+    set_up(&contestant, SECOND_CONTESTANT_END, &second_contestant_address(number))?;
     inside(&server, &["ip", "address", "add", &format!("{}/24", second_address(number)), "dev", &end])
 }
 
@@ -80,7 +90,7 @@ fn pair([pid, end]: [&str; 2], [other, other_end]: [&str; 2]) -> Result<(), Fail
 
 fn give_addresses(server: &str, contestant: &str, number: usize) -> Result<(), Failure> {
     set_up(server, &server_end(number), &server_address(number))?;
-    set_up(contestant, CONTESTANT_END, &format!("10.78.{}.2", number + 1))
+    set_up(contestant, CONTESTANT_END, &contestant_address(number))
 }
 
 /// Changes the path to a contestant by the server's end of a link to it.
