@@ -364,6 +364,17 @@ fn stamps_of_packets_are_of_the_programs_clock() {
 }
 
 #[test]
+fn a_stamp_that_was_cut_off_is_left_alone() {
+    let Some(bench) = Bench::set_up("torn") else { return };
+    bench.act(&["step", "3000000000"]);
+    assert_eq!(
+        bench.numbers(&["torn"]),
+        [20, 0],
+        "the length of the stamp, and what was written behind the place for it"
+    );
+}
+
+#[test]
 fn the_clock_of_the_host_is_untouched() {
     let Some(bench) = Bench::set_up("host") else { return };
     let host = bench.program(&["host"]);
