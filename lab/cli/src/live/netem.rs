@@ -157,7 +157,7 @@ const STARTED: &str = "if [ $failed = 1 ]; then
     poweroff -f
 fi
 echo ready >/out/ready
-while ! [ -e /out/go ]; do sleep 0.05; done
+while ! [ -e /out/go ] && ! [ -e /out/leave ]; do sleep 0.05; done
 begin=$(now)
 ";
 /// After all of them. Dropped by netem is what its loss took.

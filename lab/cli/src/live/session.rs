@@ -259,9 +259,9 @@ impl<'a> Session<'a> {
             }
         }
         if let Some((worker, router)) = &mut session.router {
-            router.begin()?;
+            router.write_path()?;
             worker.release()?;
-            router.join(|| worker.check_alive())?;
+            router.wait_until_ready(|| worker.check_alive())?;
         }
         session.server.release()?;
         session.master = session.start_master()?;
@@ -269,19 +269,21 @@ impl<'a> Session<'a> {
         session.running.iter_mut().filter_map(|running| running.relay.as_mut()).try_for_each(Worker::release)?;
         session.running.iter_mut().try_for_each(|running| running.worker.release())?;
         session.burners = plan.start_burners()?;
-        session.begun = Instant::now();
-        session.place_witnesses()?;
+        let wanted = plan.record.witness;
+        let witnesses = wanted.then(|| Witnesses::prepare(&plan.directory, &plan.library, SAMPLING)).transpose()?;
+        session.begin()?;
+        witnesses.map_or(Ok(()), |witnesses| session.place(&witnesses))?;
         Ok(session)
     }
 
-    /// Those who see how wrong the monitor is, where they are wanted.
-    fn place_witnesses(&mut self) -> Result<(), Failure> {
-        if !self.plan.record.witness {
-            return Ok(());
-        }
-        let witnesses = Witnesses::prepare(&self.plan.directory, &self.plan.library, SAMPLING)?;
-        // Its looks come that often from now on.
+    /// The time of the session begins: that of the looks, which witnesses expect from now on, and that of the path.
+    fn begin(&mut self) -> Result<(), Failure> {
         self.begun = Instant::now();
+        self.router.as_ref().map_or(Ok(()), |(_, router)| router.begin())
+    }
+
+    /// Places those who see how wrong the monitor is.
+    fn place(&mut self, witnesses: &Witnesses) -> Result<(), Failure> {
         for running in &mut self.running {
             let directory = self.plan.own_directory(running.name)?;
             running.witness = Some(witnesses.place(&running.worker, &directory, running.watched.clock_read())?);
