@@ -124,13 +124,19 @@ pub(crate) enum Load {
 }
 
 impl Load {
-    /// The shell command of one burner, whose directory is `$0`, and how many there are.
+    /// The directory of all burners within that of a run, and the file there that the disk's writes.
+    pub(super) const DIRECTORY: &str = "load";
+    pub(super) const FILE: &str = "burnt";
+
+    /// The shell command of one burner, whose directory is `$0`, and how many there are. Once the file is taken away, a
+    /// write that was just beginning does not make it again.
     pub(super) fn burner(self) -> (&'static str, usize) {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         match self {
             Load::Cpu => ("while :; do :; done", processors),
             Load::Disk => (
-                "while :; do setpriv --pdeathsig KILL dd if=/dev/zero of=\"$0/burnt\" bs=1M count=64 conv=fsync 2>/dev/null; done",
+                ": >\"$0/burnt\"
+while :; do setpriv --pdeathsig KILL dd if=/dev/zero of=\"$0/burnt\" bs=1M count=64 conv=fsync,nocreat 2>/dev/null; done",
                 1,
             ),
         }

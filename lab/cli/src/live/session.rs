@@ -9,7 +9,7 @@ use super::netem::Timetable;
 use super::network;
 use super::oscillator_file::{OscillatorStart, SampledOscillator};
 use super::path_file::{self, PathTime};
-use super::plan::{LivePath, LivePlan, PathChange};
+use super::plan::{LivePath, LivePlan, Load, PathChange};
 use super::record::{LookedAt, RunRecord, SampleFile, note};
 use super::relay::{self, Relay};
 use super::router::{GuestRoute, Router, RouterKind};
@@ -185,11 +185,11 @@ impl SessionPlan {
         Ok(Some((Worker::prepare(&task, WorkerNetwork::Own)?, router)))
     }
 
-    /// Lets burn what is to burn.
+    /// Starts the load of the run.
     fn start_burners(&self) -> Result<Vec<Worker>, Failure> {
         let mut burners = Vec::new();
         for load in &self.record.load {
-            let directory = self.own_directory("load")?;
+            let directory = self.own_directory(Load::DIRECTORY)?;
             let (script, count) = load.burner();
             let command = ["sh", "-c", script].map(str::to_owned);
             let command: Vec<String> = command.into_iter().chain([directory.display().to_string()]).collect();
@@ -506,6 +506,9 @@ impl Drop for Session<'_> {
             running.worker.terminate();
             running.relay.iter_mut().for_each(Worker::terminate);
         });
+        // The host gets its disk back; a session that is killed leaves the file to the next.
+        self.burners.clear();
+        let _ = fs::remove_file(self.plan.directory.join(Load::DIRECTORY).join(Load::FILE));
         if let Some((worker, router)) = &mut self.router {
             if worker.check_alive().is_ok() {
                 router.leave();
