@@ -88,6 +88,9 @@ pub(super) fn run(directory: &Path, peers: &Path, guest: &Path) -> Result<(), Fa
     let _lock = lock(&directory)?;
     let record = RunRecord::read(&directory)?;
     let samples = record.samples(&directory)?;
+    if record.is_watched_by(&samples) {
+        return Ok(());
+    }
     let last = samples.last();
     let plan = SessionPlan {
         library: interposer::build(&directory)?,
@@ -100,9 +103,6 @@ pub(super) fn run(directory: &Path, peers: &Path, guest: &Path) -> Result<(), Fa
         directory,
         begun,
     };
-    if plan.watched_s >= plan.record.duration_s {
-        return Ok(());
-    }
     namespaces_permitted()?;
     let ended = Session::start(&plan).and_then(|mut session| session.watch());
     if let Err(failure) = &ended {
