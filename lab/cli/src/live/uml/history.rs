@@ -72,8 +72,8 @@ impl History {
         self.calls.get(next).is_some_and(|call| call[0] <= raw)
     }
 
-    /// Whether a program called for a change between two readings [parts]. Where the readings were late, several changes
-    /// may lie between them, and where their lines meet is the time of none.
+    /// Whether a program called for a change between two readings [parts]. Of late readings several changes may lie
+    /// between two, and where their lines meet is the time of none.
     fn is_called_for_between(&self, from: i128, to: i128) -> bool {
         let [from, to] = [from, to].map(|raw| (raw >> SHIFT) as i64);
         let next = self.calls.partition_point(|call| call[0].midpoint(call[1]) <= from);
@@ -135,7 +135,7 @@ impl History {
     }
 }
 
-/// Nanoseconds of a count of the counter, so many that the rate has digits enough.
+/// Nanoseconds of a count of the counter: many, so that the rate has enough digits.
 #[cfg(test)]
 const COUNT_NS: i128 = 1 << 20;
 
