@@ -68,10 +68,19 @@ pub(crate) struct SteeringTime {
     pub(crate) weight: f64,
 }
 
+/// What an offset made of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Correction {
+    /// Its frequency changed at most: earlier stamps go with later ones.
+    Frequency,
+    /// It was stepped: an earlier stamp is of another clock.
+    Step,
+}
+
 /// Steers a system clock by offsets that were made elsewhere, as the servos of linuxptp do.
 pub(crate) trait OffsetServo {
     /// Takes an offset, clock minus master [s].
-    fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock);
+    fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> Correction;
 
     /// The master's rate over the steered clock's, as far as the servo knows it.
     fn rate_ratio(&self) -> f64 {

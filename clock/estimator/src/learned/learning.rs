@@ -140,7 +140,7 @@ impl Learning {
         }
     }
 
-    /// Whether half of the packets of either way queue for less than programs usually let them wait.
+    /// Whether in both directions half of the packets queue for less than programs usually let them wait.
     pub fn scatters_little(&self) -> bool {
         let [edges, _] = self.mixtures.densities();
         edges.iter().all(|density| density.median < LITTLE_SCATTER)

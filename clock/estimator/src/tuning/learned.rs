@@ -1,5 +1,6 @@
 //! The learned filter. "Nats" are natural units of a log-likelihood ratio.
 
+use super::bank::FINER;
 pub use super::bank::{GARBAGE, USUAL_WALK};
 pub use super::{LEAST_UNCERTAINTY, YOUNG};
 
@@ -198,3 +199,4 @@ pub const LITTLE_SCATTER: f64 = 1.8;
 /// Floors of such packets count as this at least, so that the densities are not finer than stamps of software are. us.
 /// Size: above the limit of the finest.
 pub const SOFTWARE_TRIP: f64 = 4.0;
+const _: () = assert!(SOFTWARE_TRIP > FINER[1].longest_trip && SOFTWARE_TRIP <= FINER[0].longest_trip);

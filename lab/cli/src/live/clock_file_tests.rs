@@ -4,9 +4,6 @@
 use super::*;
 use crate::live::interposer::{self, OwnClock};
 use crate::live::oscillator_file::{OscillatorStart, SampledOscillator};
-use ffclock_sim::Oscillator;
-use ffclock_sim::scenario::{Fraction, OscillatorSpec};
-use ffclock_units::{Rate, Span};
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -35,22 +32,12 @@ impl Bench {
     fn set_up(name: &str) -> Option<Bench> {
         let directory = std::env::temp_dir().join(format!("ffclock-live-{name}-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        let library = match interposer::build(&directory) {
-            Ok(library) => library,
-            Err(failure) => {
-                println!("SKIP: {failure}");
-                return None;
-            }
-        };
-        fs::write(directory.join("probe.c"), include_str!("probe.c")).unwrap();
-        let built = Command::new("cc").current_dir(&directory).args(["-o", "probe", "probe.c"]).status().unwrap();
-        assert!(built.success());
         let own = OwnClock::within(&directory);
-        let spec = OscillatorSpec { skew: Fraction(Rate::from_ppm(SKEW_PPM)), ..OscillatorSpec::silent() };
-        let start = OscillatorStart { host_ns: host_now_ns(), raw_ns: RAW_NS };
-        let sampled = SampledOscillator::sample(Oscillator::new(&spec, 1), start, Span::from_secs(60));
-        sampled.write(&own.oscillator).unwrap();
-        create(&own.clock, ClockStart { raw_ns: RAW_NS, shown_ns: start.host_ns, frequency: 0.0 }).unwrap();
+        let origin = OscillatorStart { host_ns: host_now_ns(), raw_ns: RAW_NS };
+        let start = ClockStart { raw_ns: RAW_NS, shown_ns: origin.host_ns, frequency: 0.0 };
+        let library = own.interpose(SKEW_PPM, origin, start);
+        let library = library.map_err(|failure| println!("SKIP: {failure}")).ok()?;
+        interposer::compile(&directory, ("probe", include_str!("probe.c")), &[]).unwrap();
         Some(Bench { directory, library, own })
     }
 
@@ -374,6 +361,17 @@ fn stamps_of_packets_are_of_the_programs_clock() {
         let [before, stamp, after] = bench.numbers(&[of])[..] else { panic!("three numbers are printed") };
         assert!(before <= stamp && stamp <= after && before > host_now_ns() + SECOND, "{of} {before} {stamp} {after}");
     }
+}
+
+#[test]
+fn a_stamp_that_was_cut_off_is_left_alone() {
+    let Some(bench) = Bench::set_up("torn") else { return };
+    bench.act(&["step", "3000000000"]);
+    assert_eq!(
+        bench.numbers(&["torn"]),
+        [20, 0],
+        "the length of the stamp, and what was written behind the place for it"
+    );
 }
 
 #[test]

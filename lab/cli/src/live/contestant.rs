@@ -150,6 +150,12 @@ impl Contestant {
             // Without it there is no master.
             peer(post.peers, "ptp4l")?;
         }
+        let command = self.command(post)?;
+        self.configure(post, skew_ppm)?;
+        Ok(command)
+    }
+
+    fn command(&self, post: &Post<'_>) -> Result<Vec<String>, Failure> {
         let configuration = post.directory.join("configuration").display().to_string();
         let words = |program: String, options: &[&str]| {
             let options = options.iter().map(|option| (*option).to_owned());
@@ -158,7 +164,7 @@ impl Contestant {
         let script = |script: &str, words: Vec<String>| -> Vec<String> {
             ["sh".to_owned(), "-c".to_owned(), script.to_owned()].into_iter().chain(words).collect()
         };
-        let command = match self.program {
+        Ok(match self.program {
             ContestantProgram::Ffclockd(_) | ContestantProgram::FfclockdPtp(_) => {
                 words(crate::demo::sibling("ffclockd")?, &["--config"])
             }
@@ -168,7 +174,6 @@ impl Contestant {
                 script(STEERED, vec![follower, daemon, configuration.clone(), page])
             }
             ContestantProgram::FedChronyd => {
-                written(post, "configuration.chronyd", include_str!("configurations/chronyd-sock.conf"))?;
                 let [page, socket] = ["page", "sock"].map(|name| post.directory.join(name).display().to_string());
                 let [daemon, feed] = [crate::demo::sibling("ffclockd")?, crate::demo::sibling("ffclock")?];
                 script(FED, vec![peer(post.peers, "chronyd")?, daemon, feed, configuration.clone(), page, socket])
@@ -182,16 +187,23 @@ impl Contestant {
                 let directory = post.directory.display().to_string();
                 script(BOUNDED, vec![chronyd, clockbound, configuration.clone(), directory])
             }
-        };
+        })
+    }
+
+    /// Writes what it reads at its start.
+    fn configure(&self, post: &Post<'_>, skew_ppm: f64) -> Result<(), Failure> {
         let poll_max = post.plan.poll_log2 + if self.is_relaxed { RELAXED_BY_LOG2 } else { 0 };
         let template = self.template.replace("{poll_max}", &poll_max.to_string());
         written(post, "configuration", &template.replace("{estimator}", self.program.estimator()))?;
+        if self.program == ContestantProgram::FedChronyd {
+            written(post, "configuration.chronyd", include_str!("configurations/chronyd-sock.conf"))?;
+        }
         let drift = self.program.drift(skew_ppm).filter(|_| !post.directory.join("drift").exists());
         drift.map_or(Ok(()), |drift| fs::write(post.directory.join("drift"), drift))?;
         if !self.program.estimator().is_empty() {
             remember_rate(&post.directory.join("state"), skew_ppm)?;
         }
-        Ok(command)
+        Ok(())
     }
 
     /// The frequency that an earlier run left in its system clock, relative, where it keeps it there.
@@ -208,7 +220,8 @@ impl Contestant {
         }
     }
 
-    /// Those of several programs, and those whose program `make setup` does not bring, run only where they are named.
+    /// Those behind a relay, those that choose their polls themselves, and the two whose chronyd has another program
+    /// beside it, ClockBound's daemon or `ffclock feed`.
     fn is_by_name_only(&self) -> bool {
         let is_special = matches!(self.program, ContestantProgram::ClockBound | ContestantProgram::FedChronyd);
         self.behind.is_some() || self.is_relaxed || is_special
@@ -285,12 +298,13 @@ fn remember_rate(directory: &Path, skew_ppm: f64) -> Result<(), Failure> {
 /// The longest poll of those who choose theirs, over the shortest, as a power of two: 1024 s over 16 s.
 const RELAXED_BY_LOG2: i32 = 6;
 
-/// The template with what it says of a server once for each: a line, or a TOML table that ends with the file.
+/// The template with what it says of a server once for each: a line, or a TOML table that ends with the file. One that
+/// names no server, as that of a master of PTP, stays one.
 fn of_each_server(template: &str, servers: &[String]) -> String {
     let (lines, table) = template.split_at(template.find("[[server]]").unwrap_or(template.len()));
     let of_each = |text: &str| servers.iter().map(|server| text.replace("{server}", server)).collect::<String>();
     let fill = |line: &str| if line.contains("{server}") { of_each(line) } else { line.to_owned() };
-    lines.split_inclusive('\n').map(fill).collect::<String>() + &of_each(table)
+    lines.split_inclusive('\n').chain([table]).map(fill).collect()
 }
 
 /// Fills a template and writes it as `name` into the directory of the post; gives its path.
@@ -338,27 +352,53 @@ pub(super) fn peer(peers: &Path, name: &str) -> Result<String, Failure> {
 mod tests {
     use super::*;
 
+    const SERVER: &str = "192.0.2.1";
+
+    fn post(directory: &Path) -> Post<'_> {
+        let plan = LivePlan::named("quiet-16").unwrap();
+        Post { directory, servers: vec![SERVER.to_owned()], plan, peers: directory }
+    }
+
+    /// The configurations that were written into a directory; each of them has all of its places filled.
+    fn written_into(directory: &Path) -> Vec<String> {
+        let names = ["configuration", "configuration.chronyd", "daemon"];
+        let texts: Vec<String> =
+            names.iter().filter_map(|name| fs::read_to_string(directory.join(name)).ok()).collect();
+        texts.iter().for_each(|text| assert!(!text.contains(['{', '}']), "{text}"));
+        texts
+    }
+
     #[test]
     fn every_configuration_is_complete() {
-        let directory = std::env::temp_dir().join(format!("ffclock-live-configurations-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let is_peer = |one: &&Contestant| {
-            matches!(one.program, ContestantProgram::Chronyd | ContestantProgram::Ntpd) && !one.is_relaxed
-        };
-        for contestant in CONTESTANTS.iter().filter(is_peer) {
-            let plan = LivePlan::named("quiet-16").unwrap();
-            let post = Post { directory: &directory, servers: vec!["192.0.2.1".to_owned()], plan, peers: &directory };
-            fs::write(directory.join("chronyd"), "").unwrap();
-            fs::write(directory.join("ntpd"), "").unwrap();
-            contestant.prepare(&post, 12.5).unwrap();
-            let text = fs::read_to_string(directory.join("configuration")).unwrap();
-            assert!(text.contains("192.0.2.1") && text.contains("maxpoll 4") && !text.contains('{'), "{text}");
-            let drift = fs::read_to_string(directory.join("drift")).unwrap();
-            let is_correction = contestant.program == ContestantProgram::Ntpd;
-            assert!(drift.starts_with(if is_correction { "-12.5" } else { "12.5" }), "{drift}");
-            fs::remove_file(directory.join("drift")).unwrap();
+        let place = std::env::temp_dir().join(format!("ffclock-live-configurations-{}", std::process::id()));
+        for contestant in CONTESTANTS {
+            let directory = place.join(contestant.name);
+            fs::create_dir_all(&directory).unwrap();
+            contestant.configure(&post(&directory), 12.5).unwrap();
+            let texts = written_into(&directory);
+            use ContestantProgram::{FfclockdPtp, Ntpd, Ptp4l, Ptpd};
+            let names =
+                if matches!(contestant.program, FfclockdPtp(_) | Ptp4l | Ptpd) { CONTESTANT_END } else { SERVER };
+            assert!(texts.iter().any(|text| text.contains(names)), "{}: {texts:?}", contestant.name);
+            let drift = fs::read_to_string(directory.join("drift")).ok();
+            assert_eq!(drift.is_some(), contestant.program.drift(12.5).is_some(), "{}", contestant.name);
+            let sign = if contestant.program == Ntpd { "-12.5" } else { "12.5" };
+            assert!(drift.is_none_or(|drift| drift.starts_with(sign)), "{}", contestant.name);
         }
-        fs::remove_dir_all(&directory).unwrap();
+        fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn every_configuration_of_a_relay_is_complete() {
+        let place = std::env::temp_dir().join(format!("ffclock-live-relays-{}", std::process::id()));
+        for relay in [Relay::Ffclock, Relay::FfclockGrandmaster, Relay::Chronyd] {
+            let directory = place.join(format!("{relay:?}"));
+            fs::create_dir_all(&directory).unwrap();
+            relay.configure(&post(&directory), 107).unwrap();
+            let texts = written_into(&directory);
+            assert!(texts.iter().any(|text| text.contains(SERVER)), "{relay:?}: {texts:?}");
+        }
+        fs::remove_dir_all(&place).unwrap();
     }
 
     #[test]
@@ -380,6 +420,8 @@ mod tests {
         let text = of_each_server(include_str!("configurations/ffclockd.toml"), &servers());
         assert_eq!(text.matches("[[server]]").count(), 2, "{text}");
         assert!(servers().iter().all(|server| text.contains(&format!("address = \"{server}\""))), "{text}");
+        let ptp = of_each_server(include_str!("configurations/ffclockd-ptp.toml"), &servers());
+        assert_eq!(ptp.matches("[[server]]").count(), 1, "there is one master: {ptp}");
         fs::remove_dir_all(&directory).unwrap();
     }
 

@@ -34,7 +34,8 @@ struct RunFigures {
     outside: Option<u64>,
 }
 
-/// One contestant: the medians over all runs.
+/// One contestant: medians over all runs, but sums of the readings and of those outside, and the extremes of the
+/// largest and the nearest error.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     name: String,
@@ -60,6 +61,8 @@ pub(super) struct RivalsSummary {
     settle_s: f64,
     /// Whether every run has watched for all of its time, without a contestant that was left out or ended.
     is_complete: bool,
+    /// What of the events is a fault: a session that failed, a contestant that was left out or ended.
+    faults: Vec<String>,
     events: Vec<String>,
     /// How wrong the monitor was by its witnesses, where it had some.
     monitor: Option<MonitorError>,
@@ -81,8 +84,6 @@ const TRUTH: &str = "the host's system clock; the oscillators are realisations o
 /// How the names of those begin that publish a clock, or follow one that is published (chronyd by `ffclock feed`, too);
 /// the others steer the system clock by themselves.
 const OURS: [&str; 2] = ["ffclock", "chronyd-sock"];
-/// Between the last look and the end.
-const LAST_LOOK_S: f64 = 2.0;
 
 /// Sums up the runs of these directories, which must be repetitions of one another.
 pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure> {
@@ -101,8 +102,10 @@ pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure>
     }
     let watched = |samples: &[LookedAt]| samples.last().map_or(0.0, |last| last.t_s);
     let events: Vec<String> = directories.iter().flat_map(|directory| notes(directory)).collect();
-    let is_whole = |(run, samples): &(RunRecord, Vec<LookedAt>)| watched(samples) + LAST_LOOK_S >= run.duration_s;
-    let is_fault = |event: &String| [" failed: ", " is left out: ", " ended: "].iter().any(|word| event.contains(word));
+    let is_whole = |(run, samples): &(RunRecord, Vec<LookedAt>)| run.is_watched_by(samples);
+    let is_fault =
+        |event: &&String| [" failed: ", " is left out: ", " ended: "].iter().any(|word| event.contains(word));
+    let faults: Vec<String> = events.iter().filter(is_fault).cloned().collect();
     Ok(RivalsSummary {
         plan: first.plan.clone(),
         poll_s: plan.poll_s(),
@@ -112,7 +115,8 @@ pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure>
         seeds: runs.iter().map(|(run, _)| run.seed).collect(),
         watched_s: runs.iter().map(|(_, samples)| watched(samples)).sum(),
         settle_s: first.settle_s,
-        is_complete: runs.iter().all(is_whole) && !events.iter().any(is_fault),
+        is_complete: runs.iter().all(is_whole) && faults.is_empty(),
+        faults,
         monitor: monitor_error(directories, &runs),
         contestants: rows(&runs),
         phases: plan.phases.iter().map(|phase| PhaseSummary::of(&runs, phase)).collect(),

@@ -252,6 +252,8 @@ static void append(const struct segment *s) {
     __atomic_store_n(&file->count, file->count + 1, __ATOMIC_RELEASE);
 }
 
+static double limited(double value, double limit) { return fmax(-limit, fmin(limit, value)); }
+
 static double base_slope(void) {
     return (double)(file->discipline.tick - 10000) / 10000 + file->discipline.frequency;
 }
@@ -262,7 +264,7 @@ static void second_begins(struct segment *s) {
     double share = ldexp(s->offset, -(SHIFT_PLL + (int)d->constant));
     if (fabs(share) < 1e-3) share = s->offset = 0;
     s->offset -= share;
-    double adjust = fmax(-MAX_TICKADJ, fmin(MAX_TICKADJ, s->adjust));
+    double adjust = limited(s->adjust, MAX_TICKADJ);
     s->adjust -= adjust;
     s->phase = (share + adjust) * 1e-9;
     s->slope = base_slope() + s->phase;
@@ -346,8 +348,6 @@ static void grow_max_error(int64_t second) {
     d->error_at = second;
     if (d->max_error > PHASE_LIMIT) d->max_error = PHASE_LIMIT, d->status |= STA_UNSYNC;
 }
-
-static double limited(double value, double limit) { return fmax(-limit, fmin(limit, value)); }
 
 /* ntp_update_offset, with ntp_update_offset_fll. */
 static void update_offset(struct segment *s, long wanted) {
@@ -533,7 +533,8 @@ static void convert_micro(struct timeval *stamp) {
 
 static void convert_all(struct msghdr *message) {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-        if (c->cmsg_level != SOL_SOCKET) continue;
+        /* One for which the program had too little room (MSG_CTRUNC) ends before its stamp does; both kinds are as long. */
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_len < CMSG_LEN(sizeof(struct timespec))) continue;
         if (c->cmsg_type == SCM_TIMESTAMP) convert_micro((struct timeval *)CMSG_DATA(c));
         /* Of the three of SCM_TIMESTAMPING the third is a device's own. */
         if (c->cmsg_type == SCM_TIMESTAMPNS || c->cmsg_type == SCM_TIMESTAMPING) convert((struct timespec *)CMSG_DATA(c));

@@ -4,6 +4,14 @@ use crate::failure::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+#[cfg(test)]
+use {
+    super::clock_file::{self, ClockStart},
+    super::oscillator_file::{OscillatorStart, SampledOscillator},
+    ffclock_sim::Oscillator,
+    ffclock_sim::scenario::{Fraction, OscillatorSpec},
+    ffclock_units::{Rate, Span},
+};
 
 const SOURCE: &str = include_str!("interposer.c");
 
@@ -41,6 +49,22 @@ impl OwnClock {
     /// The names of the files in a program's directory.
     pub(super) fn within(directory: &Path) -> Self {
         OwnClock { clock: directory.join("clock"), oscillator: directory.join("oscillator") }
+    }
+
+    /// Makes a new clock for a test, on an oscillator that runs evenly and this much fast. Gives the library with it.
+    #[cfg(test)]
+    pub(super) fn interpose(
+        &self,
+        skew_ppm: f64,
+        origin: OscillatorStart,
+        start: ClockStart,
+    ) -> Result<PathBuf, Failure> {
+        let spec = OscillatorSpec { skew: Fraction(Rate::from_ppm(skew_ppm)), ..OscillatorSpec::silent() };
+        // Beyond its knots the same rate goes on.
+        let sampled = SampledOscillator::sample(Oscillator::new(&spec, 1), origin, Span::from_secs(60));
+        sampled.write(&self.oscillator)?;
+        clock_file::create(&self.clock, start)?;
+        build(self.clock.parent().expect("a clock is a file in a directory"))
     }
 
     /// The command that runs `command` with this clock.

@@ -107,10 +107,13 @@ impl Row {
 /// netem's words for a uniform law with the smallest delay, the mean and the loss of these [ns].
 fn words_for(delays: &[u32]) -> String {
     let passed = || delays.iter().filter(|delay| **delay != LOST).map(|delay| f64::from(*delay) * 1e-3);
-    let count = passed().count().max(1) as f64;
-    let least = passed().fold(f64::INFINITY, f64::min).min(1e6);
+    if passed().next().is_none() {
+        return "loss 100%".to_owned();
+    }
+    let count = passed().count() as f64;
+    let least = passed().fold(f64::INFINITY, f64::min);
     let spread = passed().sum::<f64>() / count - least;
-    let lost = delays.iter().filter(|delay| **delay == LOST).count() as f64 / delays.len().max(1) as f64;
+    let lost = 1.0 - count / delays.len() as f64;
     let loss = if lost > 0.0 { format!(" loss {:.2}%", lost * 100.0) } else { String::new() };
     format!("delay {:.0}us {:.0}us{loss}", least + spread, spread)
 }
@@ -142,7 +145,8 @@ set_netem() {
         card=$((card + 2))
     done
 }
-now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
+# Hundredths of a second. With zeros before it the shell would take it for octal.
+now() { cut -d' ' -f1 /proc/uptime | tr -d . | sed 's/^0*\\(.\\)/\\1/'; }
 # Waits until this number of hundredths of a second after the begin, unless the run ends before.
 wait_until() {
     while [ $(($(now) - begin)) -lt $1 ]; do
@@ -157,7 +161,7 @@ const STARTED: &str = "if [ $failed = 1 ]; then
     poweroff -f
 fi
 echo ready >/out/ready
-while ! [ -e /out/go ]; do sleep 0.05; done
+while ! [ -e /out/go ] && ! [ -e /out/leave ]; do sleep 0.05; done
 begin=$(now)
 ";
 /// After all of them. Dropped by netem is what its loss took.
@@ -199,6 +203,30 @@ mod tests {
         }
     }
 
+    /// The function of the guest's script, and by it a wait that begins at one reading of /proc/uptime and goes on at
+    /// another.
+    fn waited(readings: [&str; 2]) -> String {
+        let of_script = PREPARED.lines().find(|line| line.starts_with("now()")).unwrap();
+        let program =
+            of_script.replace(" /proc/uptime", "") + "\necho $(($(echo \"$1\" | now) - $(echo \"$0\" | now)))";
+        let done = std::process::Command::new("sh").args(["-c", &program]).args(readings).output().unwrap();
+        String::from_utf8(done.stdout).unwrap().trim().to_owned() + &String::from_utf8_lossy(&done.stderr)
+    }
+
+    #[test]
+    fn a_guest_counts_the_time_from_its_first_second_on() {
+        assert_eq!(waited(["0.89 0.80", "1.10 0.95"]), "21");
+        assert_eq!(waited(["0.00 0.00", "0.08 0.00"]), "8");
+        assert_eq!(waited(["100.07 0.00", "100.10 0.00"]), "3");
+    }
+
+    #[test]
+    fn where_nothing_passes_everything_is_lost() {
+        assert_eq!(words_for(&[LOST; 4]), "loss 100%");
+        assert_eq!(words_for(&[100_000, LOST, 300_000, LOST]), "delay 200us 100us loss 50.00%");
+        assert_eq!(words_for(&[100_000]), "delay 100us 0us");
+    }
+
     fn words(plan: &str) -> Vec<(f64, usize, String)> {
         let timetable = Timetable::of_plan(&LivePlan::named(plan).unwrap(), Span::from_secs(1000), 1).unwrap().unwrap();
         timetable.rows.into_iter().map(|row| (row.at_s, row.way, row.words)).collect()
@@ -222,6 +250,8 @@ mod tests {
         let begins: Vec<f64> = congested.iter().step_by(2).map(|row| row.0).collect();
         assert_eq!(begins, [0.0, 420.0, 430.0, 850.0, 860.0]);
         assert!(delay(&congested[0]) > 154.0 + 60.0 && delay(&congested[2]) < 154.0 + 10.0, "{congested:?}");
+        // The far server has one law for all of the run.
+        assert_eq!(words("servers-16").iter().map(|row| (row.0, row.1)).collect::<Vec<_>>(), [(0.0, 0), (0.0, 1)]);
         assert!(Timetable::of_plan(&LivePlan::named("quiet-16").unwrap(), Span::from_secs(9), 1).unwrap().is_none());
     }
 }

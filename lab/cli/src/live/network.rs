@@ -17,12 +17,22 @@ pub(super) fn second_address(number: usize) -> String {
     format!("10.79.{}.1", number + 1)
 }
 
+/// The contestant's address on its link.
+pub(super) fn contestant_address(number: usize) -> String {
+    format!("10.78.{}.2", number + 1)
+}
+
+/// The contestant's address on its link to the second server.
+fn second_contestant_address(number: usize) -> String {
+    format!("10.79.{}.2", number + 1)
+}
+
 /// Gives a contestant a link of its own to the second server, which is another address of the first; it is down.
 pub(super) fn join_second(server: &Worker, contestant: &Worker, number: usize) -> Result<(), Failure> {
     let [server, contestant] = [server.pid().to_string(), contestant.pid().to_string()];
     let end = second_end(number);
     pair([&server, &end], [&contestant, SECOND_CONTESTANT_END])?;
-    set_up(&contestant, SECOND_CONTESTANT_END, &format!("10.79.{}.2", number + 1))?;
+    set_up(&contestant, SECOND_CONTESTANT_END, &second_contestant_address(number))?;
     inside(&server, &["ip", "address", "add", &format!("{}/24", second_address(number)), "dev", &end])
 }
 
@@ -80,17 +90,18 @@ fn pair([pid, end]: [&str; 2], [other, other_end]: [&str; 2]) -> Result<(), Fail
 
 fn give_addresses(server: &str, contestant: &str, number: usize) -> Result<(), Failure> {
     set_up(server, &server_end(number), &server_address(number))?;
-    set_up(contestant, CONTESTANT_END, &format!("10.78.{}.2", number + 1))
+    set_up(contestant, CONTESTANT_END, &contestant_address(number))
 }
 
-/// Changes the path to a contestant by the server's end of a link to it.
+/// Changes the path to a contestant by the server's end of a link to it. Who ended meanwhile took its link away, and
+/// nothing is left to be changed.
 pub(super) fn change(server: &Worker, end: &str, change: PathChange) -> Result<(), Failure> {
     let state = match change {
         PathChange::Cut => "down",
         PathChange::Join => "up",
     };
-    let server = server.pid().to_string();
-    inside(&server, &["ip", "link", "set", end, state])
+    let changed = inside(&server.pid().to_string(), &["ip", "link", "set", end, state]);
+    if has_device(server.pid(), end) { changed } else { Ok(()) }
 }
 
 /// The router's device on its link to a contestant.
@@ -124,4 +135,26 @@ fn set_up(pid: &str, device: &str, address: &str) -> Result<(), Failure> {
     inside(pid, &["ip", "link", "set", "lo", "up"])?;
     inside(pid, &["ip", "address", "add", &format!("{address}/24"), "dev", device])?;
     inside(pid, &["ip", "link", "set", device, "up"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::worker::{Task, WorkerNetwork, WorkerRights, namespaces_permitted};
+
+    #[test]
+    fn a_link_that_went_with_its_contestant_needs_no_change() {
+        if let Err(failure) = namespaces_permitted() {
+            return println!("SKIP: a link that is gone: {failure}");
+        }
+        let log = std::env::temp_dir().join(format!("ffclock-live-gone-{}", std::process::id()));
+        let command = ["sleep", "600"].map(str::to_owned);
+        let task = Task { name: "the server", command: &command, log: &log, rights: WorkerRights::AllButTheClock };
+        let server = Worker::prepare(&task, WorkerNetwork::Own).unwrap();
+        for wanted in [PathChange::Cut, PathChange::Join] {
+            change(&server, &server_end(0), wanted).unwrap();
+            change(&server, "lo", wanted).unwrap();
+        }
+        std::fs::remove_file(log).unwrap();
+    }
 }

@@ -8,7 +8,9 @@ use super::plan::LivePlan;
 use crate::failure::Failure;
 use ffclock_sim::{Path as SimulatedPath, Scenario};
 use ffclock_units::{Direction, Span};
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FFLIVEP1");
@@ -17,6 +19,8 @@ pub(super) const SLOT_NS: i64 = 50_000_000;
 /// In place of a delay.
 pub(super) const LOST: u32 = u32::MAX;
 const SOURCE: &str = include_str!("router.c");
+/// Where in the file the time of the first slot stands.
+const ORIGIN_AT: u64 = 8;
 
 /// Which part of a run's time a file is for.
 #[derive(Clone, Copy, Debug)]
@@ -65,19 +69,34 @@ impl Route {
         ["chrt", "--fifo", "10"].map(str::to_owned).into_iter().chain([program, file, links.to_string()]).collect()
     }
 
-    /// Lets the path begin now.
-    pub(super) fn begin(&self) -> Result<(), Failure> {
+    /// Writes the path as if it began now: a router must have one from its start on.
+    pub(super) fn write(&self) -> Result<(), Failure> {
         let slots = i64::try_from(self.delays.len()).unwrap_or(i64::MAX);
         let mut bytes = MAGIC.to_ne_bytes().to_vec();
         bytes.extend([truth_ns()?, SLOT_NS, slots].iter().flat_map(|number| number.to_ne_bytes()));
         bytes.extend(self.delays.iter().flatten().flat_map(|delay| delay.to_ne_bytes()));
-        fs::write(&self.file, bytes).map_err(|error| format!("{}: {error}", self.file.display()).into())
+        fs::write(&self.file, bytes).map_err(|error| self.failure(&error))
+    }
+
+    /// Lets the path that was written begin now, also for a router that has it mapped.
+    pub(super) fn begin(&self) -> Result<(), Failure> {
+        let origin = truth_ns()?.to_ne_bytes();
+        let file = OpenOptions::new().write(true).open(&self.file);
+        file.and_then(|file| file.write_all_at(&origin, ORIGIN_AT)).map_err(|error| self.failure(&error))
+    }
+
+    fn failure(&self, error: &io::Error) -> Failure {
+        format!("{}: {error}", self.file.display()).into()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::link::inside;
+    use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
+    use crate::live::network;
+    use std::time::{Duration, Instant};
 
     fn drawn(plan: &str, begin_s: i64) -> Vec<[u32; 2]> {
         let time = PathTime { length: Span::from_secs(1000), begin: Span::from_secs(begin_s) };
@@ -115,6 +134,91 @@ mod tests {
         assert!(share(&drawn[congested.end..change]) < 0.01);
         assert!(floor(&drawn[change + 1..], 0).abs_diff(floor(&drawn[..change], 0) + 900_000) < 1_000);
         assert!(floor(&drawn[change + 1..], 1).abs_diff(floor(&drawn[..change], 1)) < 1_000);
+    }
+
+    /// The directory of a test, which is gone with this value, and a route of no delay in it.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Place {
+            let path = std::env::temp_dir().join(format!("ffclock-live-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Place(path)
+        }
+
+        fn route(&self, program: PathBuf) -> Route {
+            let route = Route { program, delays: vec![[0, 0]], file: self.0.join("path") };
+            route.write().unwrap();
+            route
+        }
+
+        /// A process with a network of its own.
+        fn host(&self, name: &str, command: &[String]) -> Worker {
+            let log = self.0.join(name).with_extension("log");
+            let task = Task { name, command, log: &log, rights: WorkerRights::AllButTheClock };
+            Worker::prepare(&task, WorkerNetwork::Own).unwrap()
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_path_begins_when_the_run_does() {
+        let place = Place::new("path-begins");
+        let route = place.route(PathBuf::new());
+        std::thread::sleep(Duration::from_millis(50));
+        let before = truth_ns().unwrap();
+        route.begin().unwrap();
+        let bytes = fs::read(&route.file).unwrap();
+        let origin = i64::from_ne_bytes(bytes[8..16].try_into().unwrap());
+        assert!((before..=truth_ns().unwrap()).contains(&origin), "{before} {origin}");
+        assert_eq!((&bytes[..8], bytes.len()), (&MAGIC.to_ne_bytes()[..], 32 + 8), "the rest is as it was");
+    }
+
+    /// What a process has used of the processors, in hundredths of a second: fields 14 and 15 of proc_pid_stat(5).
+    fn used(pid: u32) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();
+        fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum()
+    }
+
+    /// Sends a packet to a port of the server where nothing listens, and waits for the answer that says so.
+    const ASKED: &str = "export LC_ALL=C; exec 3<>/dev/udp/$0/9 && echo ask >&3 && read -r -t 20 -u 3 2>&1 | grep -q 'Connection refused'";
+
+    #[test]
+    fn a_router_waits_in_peace_when_a_contestant_ends_and_serves_the_others() {
+        let place = Place::new("router-rests");
+        let built = namespaces_permitted().and_then(|()| interposer::compile(&place.0, ("router", SOURCE), &[]));
+        let program = match built {
+            Ok(program) => program,
+            Err(failure) => return println!("SKIP: a router whose contestant ends: {failure}"),
+        };
+        let waits = ["sleep", "600"].map(str::to_owned);
+        let [server, ends, stays] = ["server", "ends", "stays"].map(|name| place.host(name, &waits));
+        // Without the priority that it has in a run, so that one that does not rest leaves the machine to others.
+        let mut router = place.host("router", &place.route(program).command(2)[3..]);
+        network::join_by(&router, &server, &ends, 0).unwrap();
+        network::join_by(&router, &server, &stays, 1).unwrap();
+        router.release().unwrap();
+        let ask =
+            || inside(&stays.pid().to_string(), &["timeout", "30", "bash", "-c", ASKED, &network::server_address(1)]);
+        ask().unwrap();
+        drop(ends);
+        let begun = Instant::now();
+        while network::has_device(router.pid(), &network::router_end(0)) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the network of the one that ended stays");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let before = used(router.pid());
+        std::thread::sleep(Duration::from_secs(3));
+        let after = used(router.pid());
+        assert!(after - before < 10, "{} hundredths of a second of the processor in 3 s", after - before);
+        ask().unwrap();
+        router.check_alive().unwrap();
     }
 
     #[test]

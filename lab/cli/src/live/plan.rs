@@ -64,13 +64,22 @@ const PTP_PHASES: &[Phase] = &[
 ];
 const ROUTE_CHANGE: f64 = 0.85;
 
+/// Transfers that come again and again, from the begin of a run on, with a pause after each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Transfers {
+    /// From the begin of one to that of the next [s].
+    every_s: f64,
+    /// How long each lasts [s].
+    lasts_s: f64,
+}
+
 /// What lies between the server and a contestant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LivePath {
     /// A pair of devices.
     Direct,
-    /// A router with the path of a scenario of the simulator.
-    Scenario(&'static str),
+    /// A router with the path of a scenario of the simulator, and when that comes under another law.
+    Scenario { text: &'static str, transfers: Option<Transfers> },
     /// A router, and from half of the run on a route to the server that is longer by 0.9 ms.
     Shift,
     /// A router with the conditions of [`PTP_PHASES`].
@@ -79,21 +88,26 @@ pub(super) enum LivePath {
     Capture,
 }
 
-/// The period of scenarios/paper/congestion.toml, and how much of it has transfers [s].
-const CONGESTION_S: [f64; 2] = [430.0, 420.0];
+/// A path with the transfers of scenarios/paper/congestion.toml.
+const CONGESTION: LivePath = LivePath::Scenario {
+    text: include_str!("../../../../scenarios/paper/congestion.toml"),
+    transfers: Some(Transfers { every_s: 430.0, lasts_s: 420.0 }),
+};
+/// A path under one law.
+const FIVE_HOPS: LivePath =
+    LivePath::Scenario { text: include_str!("../../../../scenarios/near-16.toml"), transfers: None };
 
 impl LivePath {
     /// When a run of this length comes under another law, its begin included [s].
     pub(super) fn changes(self, length_s: f64) -> Vec<f64> {
         let shares = |shares: &[f64]| shares.iter().map(|share| share * length_s).collect();
         match self {
-            LivePath::Direct => shares(&[0.0]),
+            LivePath::Direct | LivePath::Scenario { transfers: None, .. } => shares(&[0.0]),
             LivePath::Shift | LivePath::Capture => shares(&[0.0, 0.5]),
             LivePath::Phases => shares(&[0.0, PTP_PHASES[1].shares[0], PTP_PHASES[1].shares[1], ROUTE_CHANGE]),
-            LivePath::Scenario(_) => {
-                let [every, lasts] = CONGESTION_S;
-                let periods = (0..).map(|period| f64::from(period) * every).take_while(|begin| *begin < length_s);
-                periods.flat_map(|begin| [begin, begin + lasts]).filter(|at| *at < length_s).collect()
+            LivePath::Scenario { transfers: Some(Transfers { every_s, lasts_s }), .. } => {
+                let begins = (0..).map(|period| f64::from(period) * every_s).take_while(|begin| *begin < length_s);
+                begins.flat_map(|begin| [begin, begin + lasts_s]).filter(|at| *at < length_s).collect()
             }
         }
     }
@@ -110,13 +124,19 @@ pub(crate) enum Load {
 }
 
 impl Load {
-    /// The shell command of one burner, whose directory is `$0`, and how many there are.
+    /// The directory of all burners within that of a run, and the file there that the disk's writes.
+    pub(super) const DIRECTORY: &str = "load";
+    pub(super) const FILE: &str = "burnt";
+
+    /// The shell command of one burner, whose directory is `$0`, and how many there are. Once the file is taken away, a
+    /// write that was just beginning does not make it again.
     pub(super) fn burner(self) -> (&'static str, usize) {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         match self {
             Load::Cpu => ("while :; do :; done", processors),
             Load::Disk => (
-                "while :; do setpriv --pdeathsig KILL dd if=/dev/zero of=\"$0/burnt\" bs=1M count=64 conv=fsync 2>/dev/null; done",
+                ": >\"$0/burnt\"
+while :; do setpriv --pdeathsig KILL dd if=/dev/zero of=\"$0/burnt\" bs=1M count=64 conv=fsync,nocreat 2>/dev/null; done",
                 1,
             ),
         }
@@ -154,7 +174,7 @@ pub(super) const PLANS: &[LivePlan] = &[
         )
     },
     LivePlan {
-        path: LivePath::Scenario(include_str!("../../../../scenarios/paper/congestion.toml")),
+        path: CONGESTION,
         ..LivePlan::quiet("congested-16", "a router with transfers of 30 Mbit/s and pauses, a request each 16 s", 4)
     },
     LivePlan {
@@ -170,7 +190,7 @@ pub(super) const PLANS: &[LivePlan] = &[
         )
     },
     LivePlan {
-        path: LivePath::Scenario(include_str!("../../../../scenarios/near-16.toml")),
+        path: FIVE_HOPS,
         second_server: Some(0.5),
         contestants: &[
             "ffclockd-learned",
@@ -230,7 +250,7 @@ impl LivePlan {
         let half = at(0.5);
         match self.path {
             LivePath::Direct => None,
-            LivePath::Scenario(text) => Some(text.to_owned()),
+            LivePath::Scenario { text, .. } => Some(text.to_owned()),
             LivePath::Shift => Some(include_str!("shift.toml").replace("{half}", &half)),
             LivePath::Phases => {
                 let [begin, end] = PTP_PHASES[1].shares.map(at);

@@ -53,6 +53,27 @@ static int stamp(void) {
     return 0;
 }
 
+/* Receives a packet with room for four octets of its stamp, and prints how long the stamp says that it is, and how many
+ * octets after that room were written. */
+static int torn(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof to;
+    int one = 1, written = 0, fd = socket(AF_INET, SOCK_DGRAM, 0);
+    if (bind(fd, (void *)&to, size) || getsockname(fd, (void *)&to, &size)) return 1;
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
+    sendto(fd, "x", 1, 0, (void *)&to, size);
+    char data[8];
+    union { struct cmsghdr first; unsigned char octets[256]; } control;
+    memset(&control, 1, sizeof control);
+    size_t room = CMSG_LEN(4);
+    struct iovec place = {data, sizeof data};
+    struct msghdr message = {.msg_iov = &place, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = room};
+    if (recvmsg(fd, &message, 0) != 1 || !(message.msg_flags & MSG_CTRUNC)) return 1;
+    for (size_t i = room; i < sizeof control; i++) written += control.octets[i] != 1;
+    printf("%zu\n%d\n", (size_t)control.first.cmsg_len, written);
+    return 0;
+}
+
 /* Prints the stamp of a packet that was sent, which comes by the error queue, between two readings of the clock. */
 static int sent(void) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -108,6 +129,7 @@ int main(int count, char **words) {
     }
     if (!strcmp(what, "stamp")) return stamp();
     if (!strcmp(what, "sent")) return sent();
+    if (!strcmp(what, "torn")) return torn();
     if (!strcmp(what, "steps")) return steps(value);
     if (!strcmp(what, "reads")) return reads(value);
     long seconds = value / 1000000000 - (value % 1000000000 < 0);

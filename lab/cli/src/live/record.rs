@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Of the files of a run.
 pub(super) const FORMAT: u32 = 1;
+/// Between the last look and the end of a run that has watched for all of its time.
+const LAST_LOOK_S: f64 = 2.0;
 const HEADING: &str = "session,t_s,contestant,error_ns,bound_ns\n";
 
 /// What is to be run.
@@ -82,6 +84,11 @@ impl RunRecord {
             FORMAT => Ok(record),
             other => Err(wrong(format!("format {other}")).into()),
         }
+    }
+
+    /// Whether these samples of its sessions reach its end.
+    pub(super) fn is_watched_by(&self, samples: &[LookedAt]) -> bool {
+        samples.last().is_some_and(|last| last.t_s + LAST_LOOK_S >= self.duration_s)
     }
 
     /// All samples so far. A last line without its end was being written when the run was broken off.
@@ -164,6 +171,16 @@ fn samples_file(directory: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_watched_when_its_last_look_is_near_its_end() {
+        let text = r#"{"format":1,"plan":"quiet-1","duration_s":60.0,"settle_s":10.0,"seed":1,"contestants":["a"]}"#;
+        let record: RunRecord = serde_json::from_str(text).unwrap();
+        let look = |t_s| LookedAt { session: 0, t_s, contestant: 0, error_ns: 1, bound_ns: None };
+        assert!(record.is_watched_by(&[look(1.0), look(59.8)]) && !record.is_watched_by(&[look(57.0)]));
+        let short = RunRecord { duration_s: 1.0, ..record };
+        assert!(!short.is_watched_by(&[]), "what is short has to be watched, too");
+    }
 
     #[test]
     fn a_broken_run_keeps_every_whole_line() {

@@ -22,35 +22,50 @@ pub(super) const OWN_SEED: u64 = 1 << 31;
 /// The server ($0) with its configuration ($1), and beside it the daemon ($2) with its own ($3), which ends with it.
 const SERVED: &str = "setpriv --pdeathsig KILL \"$2\" --config \"$3\" & exec \"$0\" --config \"$1\"";
 
+/// The configuration of what serves, and that of the daemon beside it.
+const FILES: [&str; 2] = ["configuration", "daemon"];
+
 impl Relay {
     /// The name of its directory within that of the contestant.
     pub(super) const DIRECTORY: &str = "relay";
 
     /// Writes its configuration and gives the command. It serves on the link of this number.
     pub(super) fn prepare(self, post: &Post<'_>, link: usize) -> Result<Vec<String>, Failure> {
+        self.configure(post, link)?;
+        let [configuration, daemon] = FILES.map(|name| post.directory.join(name).display().to_string());
+        match self {
+            Relay::Ffclock | Relay::FfclockGrandmaster => {
+                let [program, beside] = [crate::demo::sibling("ffclock-serve")?, crate::demo::sibling("ffclockd")?];
+                let words = ["sh", "-c", SERVED].map(str::to_owned);
+                Ok(words.into_iter().chain([program, configuration, beside, daemon]).collect())
+            }
+            Relay::Chronyd => {
+                let options = ["-d", "-u", "root", "-f"].map(str::to_owned);
+                Ok([peer(post.peers, "chronyd")?].into_iter().chain(options).chain([configuration]).collect())
+            }
+        }
+    }
+
+    /// Writes what its programs read at their start.
+    pub(super) fn configure(self, post: &Post<'_>, link: usize) -> Result<(), Failure> {
         let (address, device) = (network::server_address(link), network::server_end(link));
         let of = |name: &str, template: &str| {
             written(post, name, &template.replace("{address}", &address).replace("{device}", &device))
         };
+        let [configuration, daemon] = FILES;
         match self {
             Relay::Ffclock | Relay::FfclockGrandmaster => {
-                let daemon =
-                    of("daemon", &include_str!("configurations/ffclockd.toml").replace("{estimator}", "learned"))?;
+                of(daemon, &include_str!("configurations/ffclockd.toml").replace("{estimator}", "learned"))?;
                 let ptp = match self {
                     Relay::FfclockGrandmaster => include_str!("configurations/ffclock-serve-ptp.toml"),
                     _ => "",
                 };
-                let server =
-                    of("configuration", &(include_str!("configurations/ffclock-serve.toml").to_owned() + ptp))?;
-                let [program, beside] = [crate::demo::sibling("ffclock-serve")?, crate::demo::sibling("ffclockd")?];
-                Ok(vec!["sh".to_owned(), "-c".to_owned(), SERVED.to_owned(), program, server, beside, daemon])
+                of(configuration, &(include_str!("configurations/ffclock-serve.toml").to_owned() + ptp))?;
             }
             Relay::Chronyd => {
-                let template = concat!(include_str!("configurations/chronyd-default.conf"), "allow all\n");
-                let options = ["-d", "-u", "root", "-f"].map(str::to_owned);
-                let configuration = of("configuration", template)?;
-                Ok([peer(post.peers, "chronyd")?].into_iter().chain(options).chain([configuration]).collect())
+                of(configuration, concat!(include_str!("configurations/chronyd-default.conf"), "allow all\n"))?;
             }
         }
+        Ok(())
     }
 }

@@ -5,8 +5,8 @@
  * The file of delays (path_file.rs) has for each slot of time and each direction how long a frame waits that came in
  * it, or that it is lost. The waiting begins with the kernel's stamp of the frame's arrival, so that how late this
  * program was woken does not count as long as it is less than the delay; its end is waited for in a loop. A frame goes
- * on as it came, its unfinished checksum included (PACKET_VNET_HDR). At the end (SIGTERM) it prints how many frames
- * passed and how late they left. */
+ * on as it came, its unfinished checksum included (PACKET_VNET_HDR). A device that goes, as with a contestant that ends,
+ * is left out from then on. At the end (SIGTERM) it prints how many frames passed and how late they left. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ static const struct delays *delays;
 static struct frame waiting[WAITING];
 static int waits, count;
 static struct pollfd ends[2 * LINKS];
-static uint64_t passed, lost, refused, late[BINS];
+static uint64_t passed, lost, too_long, refused, late[BINS];
 static int64_t latest;
 static volatile sig_atomic_t is_over;
 
@@ -107,6 +107,20 @@ static int attach(const char *side, int link) {
     return fd;
 }
 
+/* Whether a socket still has its device: the kernel takes the number away where the device goes. */
+static int has_device(int fd) {
+    struct sockaddr_ll at = {.sll_ifindex = 0};
+    socklen_t size = sizeof at;
+    return getsockname(fd, (void *)&at, &size) == 0 && at.sll_ifindex > 0;
+}
+
+/* An error of a device that is only down is gone by now. One whose device is gone is watched no more. */
+static void take_error(int from) {
+    if (errno == EAGAIN || errno == EINTR || has_device(ends[from].fd)) return;
+    close(ends[from].fd);
+    ends[from].fd = -1;
+}
+
 /* Takes one frame; 0 where there is none. */
 static int take(int from) {
     struct frame *frame = &waiting[waits];
@@ -114,7 +128,8 @@ static int take(int from) {
     struct iovec place = {frame->octets, FRAME};
     struct msghdr message = {.msg_iov = &place, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     ssize_t length = recvmsg(ends[from].fd, &message, MSG_DONTWAIT);
-    if (length < 0) return 0;
+    if (length < 0) return take_error(from), 0;
+    if (message.msg_flags & MSG_TRUNC) return too_long++, 1;
     int64_t at = now();
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS) continue;
@@ -123,7 +138,7 @@ static int take(int from) {
         at = stamp.tv_sec * SECOND + stamp.tv_nsec;
     }
     uint32_t delay = delay_at(at, from % 2 == 0);
-    if (delay == LOST || message.msg_flags & MSG_TRUNC) return lost++, 1;
+    if (delay == LOST) return lost++, 1;
     frame->due = at + delay, frame->to = from ^ 1, frame->length = (size_t)length;
     waits++;
     return 1;
@@ -180,10 +195,13 @@ int main(int words, char **word) {
         if (waits) left -= EARLY;
         struct timespec until = {left / SECOND, left % SECOND};
         if (ppoll(ends, (nfds_t)count, waits < WAITING ? &until : &(struct timespec){0, 0}, NULL) <= 0) continue;
-        for (int i = 0; i < count; i++) while (ends[i].revents & POLLIN && waits < WAITING && take(i)) { }
+        /* An error that is left there would end each wait at once. */
+        for (int i = 0; i < count; i++)
+            while (ends[i].revents & (POLLIN | POLLERR | POLLHUP) && waits < WAITING && take(i)) { }
     }
-    printf("%llu frames passed, %llu lost by the plan, %llu refused; half left within %.2f us after they were due, 99 %% "
-           "within %.2f us, the latest %.2f us\n", (unsigned long long)passed, (unsigned long long)lost,
-           (unsigned long long)refused, within(0.5), within(0.99), (double)latest * 1e-3);
+    printf("%llu frames passed, %llu lost by the plan, %llu refused, %llu longer than %d octets; half left within %.2f us "
+           "after they were due, 99 %% within %.2f us, the latest %.2f us\n", (unsigned long long)passed,
+           (unsigned long long)lost, (unsigned long long)refused, (unsigned long long)too_long, FRAME, within(0.5),
+           within(0.99), (double)latest * 1e-3);
     return 0;
 }

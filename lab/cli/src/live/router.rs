@@ -114,22 +114,29 @@ impl Router {
     }
 
     /// Before it is started.
-    pub(super) fn begin(&self) -> Result<(), Failure> {
+    pub(super) fn write_path(&self) -> Result<(), Failure> {
         match self {
-            Router::Program(route) => route.begin(),
+            Router::Program(route) => route.write(),
             Router::Guest(_) => Ok(()),
         }
     }
 
-    /// Once it is started: lets its timetable begin. `check` fails when it has ended.
-    pub(super) fn join(&self, check: impl FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+    /// Once it is started: waits until packets pass. `check` fails when it has ended.
+    pub(super) fn wait_until_ready(&self, check: impl FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
         let Router::Guest(guest) = self else { return Ok(()) };
         let said = |failure| match self.said(&guest.directory) {
             said if said.is_empty() => failure,
             said => Failure::from(format!("{failure}: {said}")),
         };
-        guest.wait_for("ready", PATIENCE, check).map_err(said)?;
-        fs::write(guest.directory.join("go"), "").map_err(Failure::from)
+        guest.wait_for("ready", PATIENCE, check).map_err(said)
+    }
+
+    /// Lets its timetable begin. Until then packets meet what the session begins with.
+    pub(super) fn begin(&self) -> Result<(), Failure> {
+        match self {
+            Router::Program(route) => route.begin(),
+            Router::Guest(guest) => fs::write(guest.directory.join("go"), "").map_err(Failure::from),
+        }
     }
 
     /// Lets it say what passed, and end.

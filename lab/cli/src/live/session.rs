@@ -9,7 +9,7 @@ use super::netem::Timetable;
 use super::network;
 use super::oscillator_file::{OscillatorStart, SampledOscillator};
 use super::path_file::{self, PathTime};
-use super::plan::{LivePath, LivePlan, PathChange};
+use super::plan::{LivePath, LivePlan, Load, PathChange};
 use super::record::{LookedAt, RunRecord, SampleFile, note};
 use super::relay::{self, Relay};
 use super::router::{GuestRoute, Router, RouterKind};
@@ -88,6 +88,9 @@ pub(super) fn run(directory: &Path, peers: &Path, guest: &Path) -> Result<(), Fa
     let _lock = lock(&directory)?;
     let record = RunRecord::read(&directory)?;
     let samples = record.samples(&directory)?;
+    if record.is_watched_by(&samples) {
+        return Ok(());
+    }
     let last = samples.last();
     let plan = SessionPlan {
         library: interposer::build(&directory)?,
@@ -100,9 +103,6 @@ pub(super) fn run(directory: &Path, peers: &Path, guest: &Path) -> Result<(), Fa
         directory,
         begun,
     };
-    if plan.watched_s >= plan.record.duration_s {
-        return Ok(());
-    }
     namespaces_permitted()?;
     let ended = Session::start(&plan).and_then(|mut session| session.watch());
     if let Err(failure) = &ended {
@@ -185,11 +185,11 @@ impl SessionPlan {
         Ok(Some((Worker::prepare(&task, WorkerNetwork::Own)?, router)))
     }
 
-    /// Lets burn what is to burn.
+    /// Starts the load of the run.
     fn start_burners(&self) -> Result<Vec<Worker>, Failure> {
         let mut burners = Vec::new();
         for load in &self.record.load {
-            let directory = self.own_directory("load")?;
+            let directory = self.own_directory(Load::DIRECTORY)?;
             let (script, count) = load.burner();
             let command = ["sh", "-c", script].map(str::to_owned);
             let command: Vec<String> = command.into_iter().chain([directory.display().to_string()]).collect();
@@ -259,9 +259,9 @@ impl<'a> Session<'a> {
             }
         }
         if let Some((worker, router)) = &mut session.router {
-            router.begin()?;
+            router.write_path()?;
             worker.release()?;
-            router.join(|| worker.check_alive())?;
+            router.wait_until_ready(|| worker.check_alive())?;
         }
         session.server.release()?;
         session.master = session.start_master()?;
@@ -269,19 +269,21 @@ impl<'a> Session<'a> {
         session.running.iter_mut().filter_map(|running| running.relay.as_mut()).try_for_each(Worker::release)?;
         session.running.iter_mut().try_for_each(|running| running.worker.release())?;
         session.burners = plan.start_burners()?;
-        session.begun = Instant::now();
-        session.place_witnesses()?;
+        let wanted = plan.record.witness;
+        let witnesses = wanted.then(|| Witnesses::prepare(&plan.directory, &plan.library, SAMPLING)).transpose()?;
+        session.begin()?;
+        witnesses.map_or(Ok(()), |witnesses| session.place(&witnesses))?;
         Ok(session)
     }
 
-    /// Those who see how wrong the monitor is, where they are wanted.
-    fn place_witnesses(&mut self) -> Result<(), Failure> {
-        if !self.plan.record.witness {
-            return Ok(());
-        }
-        let witnesses = Witnesses::prepare(&self.plan.directory, &self.plan.library, SAMPLING)?;
-        // Its looks come that often from now on.
+    /// The time of the session begins: that of the looks, which witnesses expect from now on, and that of the path.
+    fn begin(&mut self) -> Result<(), Failure> {
         self.begun = Instant::now();
+        self.router.as_ref().map_or(Ok(()), |(_, router)| router.begin())
+    }
+
+    /// Places those who see how wrong the monitor is.
+    fn place(&mut self, witnesses: &Witnesses) -> Result<(), Failure> {
         for running in &mut self.running {
             let directory = self.plan.own_directory(running.name)?;
             running.witness = Some(witnesses.place(&running.worker, &directory, running.watched.clock_read())?);
@@ -504,6 +506,9 @@ impl Drop for Session<'_> {
             running.worker.terminate();
             running.relay.iter_mut().for_each(Worker::terminate);
         });
+        // The host gets its disk back; a session that is killed leaves the file to the next.
+        self.burners.clear();
+        let _ = fs::remove_file(self.plan.directory.join(Load::DIRECTORY).join(Load::FILE));
         if let Some((worker, router)) = &mut self.router {
             if worker.check_alive().is_ok() {
                 router.leave();

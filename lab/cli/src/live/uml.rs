@@ -48,7 +48,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A guest that runs the plan of its directory; it ends with this value.
+/// A guest that runs the plan of its directory; it ends with this value, and with the thread that booted it.
 #[derive(Debug)]
 pub(super) struct Guest {
     directory: PathBuf,
@@ -66,9 +66,8 @@ impl Guest {
         let (directory, plan) = of;
         fs::write(directory.join("plan"), plan).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/uml/guest").display().to_string();
-        let command: Vec<&str> = entering.iter().copied().chain([script.as_str()]).collect();
-        let mut starter = Command::new(command[0]);
-        starter.args(&command[1..]).arg(directory).arg("PRIORITY=10").args(words);
+        let mut starter = Command::new("setpriv");
+        starter.args(["--pdeathsig", "KILL"]).args(entering).arg(script).arg(directory).arg("PRIORITY=10").args(words);
         let process = starter.stdout(Stdio::inherit()).spawn().unwrap();
         let mut guest = Guest { directory: directory.to_owned(), process };
         let begin = Instant::now();
@@ -120,6 +119,20 @@ impl Drop for Guest {
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn a_guest_ends_with_the_test_that_booted_it_however_that_ends() {
+    let _alone = alone();
+    let directory = Scratch::new("ends");
+    // To the kernel, the parent of a process is the thread that started it.
+    let guest = std::thread::scope(|scope| scope.spawn(|| Guest::boot(&directory, "sleep 600\n")).join().unwrap());
+    let Some(mut guest) = guest else { return };
+    let begin = Instant::now();
+    while guest.runs() {
+        assert!(begin.elapsed() < PATIENCE, "the guest runs on without the one that booted it");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Compiles the program that does a script: one for a guest, which has no libraries, and one for the interposer.

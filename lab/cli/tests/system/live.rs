@@ -126,11 +126,14 @@ fn a_run_that_is_killed_leaves_nothing_running_and_is_resumed() {
     // The number of its server is another program's by now.
     fs::write(output.join("server/chronyd.pid"), format!("{}\n", std::process::id())).unwrap();
     let resumed = summary(live(&["run", "--resume"]).arg(&output).arg("--peers").arg(&peers));
-    assert_eq!(resumed["is_complete"], true, "{resumed:#}");
+    assert_eq!((&resumed["is_complete"], &resumed["faults"]), (&true.into(), &serde_json::json!([])), "{resumed:#}");
     assert!(samples(&output) > kept, "what was measured first is kept");
     let events = resumed["events"].as_array().unwrap();
     assert!(events.iter().any(|event| event.as_str().unwrap().contains("session 1 begins")), "{resumed:#}");
     before.assert_untouched();
+    let whole = samples(&output);
+    let again = summary(live(&["run", "--resume"]).arg(&output).arg("--peers").arg(&peers));
+    assert_eq!((samples(&output), &again["events"]), (whole, &resumed["events"]), "there was nothing left to watch");
 }
 
 /// Of the processes of a run, which have its directory in their command line or surroundings [KiB].
@@ -227,6 +230,10 @@ fn daemons_that_are_missing_refuse_or_end_are_left_out_and_the_run_is_marked() {
     // The look before the end finds them: it comes before the first of every ten seconds.
     assert!(events.contains("chronyd-tuned ended: exit status: 1 (no licence to run)"), "{events}");
     assert!(events.contains("ptpd-default ended: exit status: 0"), "{events}");
+    let faults = summary["faults"].as_array().unwrap();
+    let is_fault = |words: &str| faults.iter().any(|fault| fault.as_str().unwrap().contains(words));
+    assert!(faults.len() == 3, "{summary:#}");
+    assert!(["chronyd-tuned ended: ", "ptpd-default ended: ", "ntpd-default is left out: "].into_iter().all(is_fault));
     let of = |name: &str| summary["contestants"].as_array().unwrap().iter().any(|one| one["name"] == name);
     assert!(of("chronyd-default") && !of("ntpd-default"), "{summary:#}");
     wait_until_gone(&output);
@@ -398,13 +405,18 @@ fn capabilities_of(directory: &Path) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_routed_path_delays_what_passes_and_a_load_burns_until_the_end() {
-    let Some(peers) = peers() else { return };
+fn a_routed_path_begins_with_the_run_and_delays_what_passes_and_a_load_burns_until_the_end() {
+    if peers().is_none() {
+        return;
+    }
     let output = fresh_directory("live-routed").join("run");
-    let run =
-        ["run", "congested-16", "--for", "8 s", "--settle", "1 s", "--only", "ffclockd-learned", "--load", "disk"];
-    let summary = summary(live(&run).arg("--output").arg(&output).arg("--peers").arg(&peers));
+    let run = ["run", "congested-16", "--for", "8 s", "--settle", "1 s", "--only", "ffclockd-learned"];
+    let words = [&run[..], &["--load", "disk", "--witness"]].concat();
+    let burnt = output.join("load/burnt");
+    let (succeeds, summary, said) = disturbed(&output, &words, |_| assert!(burnt.exists(), "nothing burns"));
+    assert!(succeeds && !burnt.exists(), "the disk is given back: {said}");
     assert_eq!(summary["is_complete"], true, "{summary:#}");
+    assert_path_begins_with_run(&output);
     let events = summary["events"].to_string();
     let words: Vec<&str> = events.split_whitespace().collect();
     let passed = words.iter().position(|word| *word == "frames").map(|at| words[at - 1].parse::<u64>().unwrap());
@@ -414,8 +426,22 @@ fn a_routed_path_delays_what_passes_and_a_load_burns_until_the_end() {
     let text = fs::read_to_string(output.join("samples.csv")).unwrap();
     let bounds: Vec<i64> = text.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap()).collect();
     assert!(bounds.len() > 10 && bounds.iter().all(|bound_ns| *bound_ns >= 140_000), "{bounds:?}");
-    assert!(output.join("load/burnt").exists());
     wait_until_gone(&output);
+}
+
+/// The path's file says when it began. A witnessed look has the host's time beside its time of the run; it may come
+/// late, never early.
+fn assert_path_begins_with_run(output: &Path) {
+    let path = fs::read(output.join("router/path")).unwrap();
+    let origin_ns = i64::from_ne_bytes(path[8..16].try_into().unwrap());
+    let looks = fs::read_to_string(output.join("ffclockd-learned/witness.looks")).unwrap();
+    let truths = looks.lines().map(|line| line.split(' ').next().unwrap().parse::<i64>().unwrap());
+    let samples = fs::read_to_string(output.join("samples.csv")).unwrap();
+    let times = samples.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse::<f64>().unwrap());
+    let since = truths.zip(times).map(|(truth_ns, t_s)| (truth_ns - origin_ns) as f64 * 1e-9 - t_s);
+    let nearest = since.min_by(f64::total_cmp).unwrap();
+    // Times of samples are rounded to a millisecond.
+    assert!((-0.01..0.1).contains(&nearest), "the run's time is {nearest} s behind that of the path");
 }
 
 /// The bounds of a run's readings between two times [s], in us.

@@ -65,12 +65,14 @@ pub(super) struct PulseEvents {
 impl PulseEvents {
     /// Looks at all pulses from now on.
     pub(super) fn begin() -> Result<Self, NoPulseEvents> {
-        let mut instance = TraceInstance::create(CounterId::CPU, KILOBYTES)?;
+        let instance = TraceInstance::create(CounterId::CPU, KILOBYTES)?;
         let clocks = bounded_text(&instance.path().join("trace_clock")).unwrap_or_default();
         if selected_clock(&clocks) != Some(CLOCK) {
             return Err(NoPulseEvents::Clock);
         }
         let probe = Probe::make(&list_of_probes(&instance)).map_err(NoPulseEvents::Probe)?;
+        // As with the fields, it goes before the probe, also where what follows fails.
+        let mut instance = instance;
         let event = format!("{GROUP}/{}", probe.name);
         let format = CallFormat::of(&instance.enable(&event, FILTER)?)
             .map_err(|field| TraceUnavailable::NoField { event, field: field.to_owned() })?;

@@ -50,6 +50,28 @@ pub struct PulseClock {
     /// The system clock at the last look.
     looked: Option<BracketedReading>,
     nominal: Option<Period>,
+    missed: MissedPulses,
+}
+
+/// Pulses in a row that tracing did not show.
+#[derive(Debug, Default)]
+struct MissedPulses(u32);
+
+/// More pulses in a row are not lost by chance: tracing has gone away, as where another user removes all probes.
+const MISSED_AT_MOST: u32 = 10;
+
+impl MissedPulses {
+    /// The counter at a pulse. One that tracing lost is left out.
+    fn counted(&mut self, counter: Option<u64>) -> io::Result<Option<u64>> {
+        self.0 = if counter.is_some() { 0 } else { self.0 + 1 };
+        if self.0 > MISSED_AT_MOST {
+            return Err(io::Error::other(format!(
+                "{} pulses in a row came that the kernel's tracing did not show",
+                self.0
+            )));
+        }
+        Ok(counter)
+    }
 }
 
 /// How long the first pulse is awaited: pulses of a second's distance come twice.
@@ -72,10 +94,19 @@ enum NoRawPulses {
         /// How long before, us.
         us: f64,
     },
+    #[error("the kernel had the pulse {us:.0} us before the time of its stamp, so one of the two is wrong")]
+    Early {
+        /// How long before, us.
+        us: f64,
+    },
     #[error("the kernel's tracing showed no event with the stamp of a pulse that came")]
     Unseen,
+    #[error("the rate of the CPU's counter is not known, so stamps cannot be compared with it")]
+    NoRate,
     #[error("no pulse came within {PATIENCE} to try it with")]
     NoPulse,
+    #[error("pulses came, but the system clock did not run evenly around any of them, so none could be tried")]
+    Unplaced,
     #[error("{0}")]
     Device(#[from] io::Error),
 }
@@ -90,7 +121,8 @@ impl PulseClock {
         ffi::latest_pulse(&device)?;
         let nominal = nominal(CounterId::CPU).ok().map(|found| found.period);
         let events = Err(String::new());
-        let mut clock = PulseClock { device, path: path.to_owned(), events, last: None, looked: None, nominal };
+        let (path, missed) = (path.to_owned(), MissedPulses::default());
+        let mut clock = PulseClock { device, path, events, last: None, looked: None, nominal, missed };
         clock.events = clock.tried_events().map_err(|error| error.to_string());
         Ok(clock)
     }
@@ -112,28 +144,28 @@ impl PulseClock {
     pub(super) fn point(&mut self) -> io::Result<Option<BracketedReading>> {
         let (pulse, stamped) = self.stamped_pulse()?;
         let (Some(pulse), Ok(events)) = (pulse, &mut self.events) else { return Ok(stamped) };
-        // One that tracing lost is left out, as is all of them where tracing has gone away.
-        let Ok(Some(counter)) = events.counter_at(pulse) else { return Ok(None) };
+        let Some(counter) = self.missed.counted(events.counter_at(pulse)?)? else { return Ok(None) };
         let is_late = self.seconds_after(counter, stamped).is_some_and(|seconds| seconds.abs() > LATEST);
         Ok((!is_late).then(|| BracketedReading { base: counter, width: 0, value: second_of(pulse) }))
     }
 
     /// Events that were found to be the pulses of this device.
     fn tried_events(&mut self) -> Result<PulseEvents, NoRawPulses> {
+        let nominal = self.nominal.ok_or(NoRawPulses::NoRate)?;
         let mut events = PulseEvents::begin()?;
-        let deadline = mono_now() + PATIENCE;
+        let (deadline, mut came) = (mono_now() + PATIENCE, false);
         while mono_now() < deadline {
             let (pulse, stamped) = self.stamped_pulse()?;
+            came |= pulse.is_some();
             // Without a reading by the stamp, as after a step, the next pulse may have one.
             let (Some(pulse), Some(stamped)) = (pulse, stamped) else {
                 poll(&mut [], Some(mono_now() + PAUSE))?;
                 continue;
             };
             let counter = events.counter_at(pulse)?.ok_or(NoRawPulses::Unseen)?;
-            let seconds = self.seconds_after(counter, Some(stamped)).unwrap_or(f64::INFINITY);
-            return if seconds.abs() <= LATEST { Ok(events) } else { Err(NoRawPulses::Late { us: seconds * 1e6 }) };
+            return NoRawPulses::by_delay(seconds_between(stamped.base, counter, nominal)).map_or(Ok(events), Err);
         }
-        Err(NoRawPulses::NoPulse)
+        Err(if came { NoRawPulses::Unplaced } else { NoRawPulses::NoPulse })
     }
 
     /// A new pulse, and its reading by the stamp of the system clock.
@@ -149,8 +181,24 @@ impl PulseClock {
 
     /// How long after the stamp the counter was read [s].
     fn seconds_after(&self, counter: u64, stamped: Option<BracketedReading>) -> Option<f64> {
-        let ticks = counter.wrapping_sub(stamped?.base).cast_signed();
-        Some(ticks as f64 / self.nominal?.as_hertz())
+        Some(seconds_between(stamped?.base, counter, self.nominal?))
+    }
+}
+
+/// From one reading of the counter to another [s].
+fn seconds_between(from: u64, to: u64, nominal: Period) -> f64 {
+    to.wrapping_sub(from).cast_signed() as f64 / nominal.as_hertz()
+}
+
+impl NoRawPulses {
+    /// What is wrong with an event that came this long after the stamp of its pulse [s]; nothing where it is the pulse.
+    fn by_delay(seconds: f64) -> Option<Self> {
+        let us = seconds.abs() * 1e6;
+        match seconds {
+            seconds if seconds.abs() <= LATEST => None,
+            seconds if seconds > 0.0 => Some(NoRawPulses::Late { us }),
+            _ => Some(NoRawPulses::Early { us }),
+        }
     }
 }
 
@@ -202,6 +250,25 @@ mod tests {
         let earlier = r#"{"base_hertz":1e9,"counters":[],"reference":"/dev/pps0","every_s":1.0}"#;
         let earlier: crate::stability::StabilityAbout = serde_json::from_str(earlier).unwrap();
         assert_eq!(earlier.pulses, None, "an earlier recording does not say it");
+    }
+
+    #[test]
+    fn a_pulse_that_tracing_lost_is_left_out_and_tracing_that_went_away_is_an_error() {
+        let mut missed = MissedPulses::default();
+        for _ in 0..3 {
+            (0..MISSED_AT_MOST).for_each(|_| assert_eq!(missed.counted(None).unwrap(), None));
+            assert_eq!(missed.counted(Some(7)).unwrap(), Some(7));
+        }
+        (0..MISSED_AT_MOST).for_each(|_| assert_eq!(missed.counted(None).unwrap(), None));
+        assert!(missed.counted(None).unwrap_err().to_string().starts_with("11 pulses in a row"));
+    }
+
+    #[test]
+    fn an_event_that_is_not_the_pulse_is_said_to_be_late_or_early() {
+        let said = |us: f64| NoRawPulses::by_delay(us * 1e-6).map(|reason| reason.to_string()).unwrap_or_default();
+        assert_eq!([said(99.0), said(-99.0)], ["", ""]);
+        assert!(said(300.0).contains("took the stamp 300 us before it handed"), "{}", said(300.0));
+        assert!(said(-300.0).contains("the pulse 300 us before the time of its stamp"), "{}", said(-300.0));
     }
 
     #[test]

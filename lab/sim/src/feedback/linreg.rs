@@ -8,7 +8,8 @@
 //! weight that the processing of stamps gives them, in the regressions and in the later averages. The frequency is the
 //! slope, and the intercept is corrected within one update, of 32 points within two and of 64 within three.
 
-use super::{OffsetServo, SteeringTime, SystemClock};
+use super::pi::FIRST_STEP_S;
+use super::{Correction, OffsetServo, SteeringTime, SystemClock};
 use std::collections::VecDeque;
 
 /// Points of the smallest and of the largest regression, powers of two.
@@ -20,7 +21,6 @@ const FIRST_PREDICTIONS: u32 = 10;
 const ERROR_WEIGHT: f64 = 0.02;
 /// Errors that differ by less are alike: then the larger size is taken.
 const ALIKE: f64 = 1.05;
-const FIRST_STEP_S: f64 = 20e-6;
 
 /// A line through the newest points, and how well lines of this size have predicted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -155,18 +155,20 @@ impl Linreg {
 }
 
 impl OffsetServo for Linreg {
-    fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) {
+    fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> Correction {
         let local = self.local_time(now.raw_time);
         self.admit(Point { raw_time: now.raw_time, master: local - offset, weight: now.weight });
         let chosen = self.choose().and_then(|place| Some((place, self.sizes.get(place)?.line?)));
         let Some((place, line)) = chosen else {
             let frequency = self.shown.map_or(self.frequency, |last| last.frequency);
             self.shown = Some(Shown { raw_time: now.raw_time, time: local, frequency });
-            return;
+            return Correction::Frequency;
         };
         let mut time = local;
         let is_far = (line.at(now.raw_time) - local).abs() > FIRST_STEP_S;
+        let mut correction = Correction::Frequency;
         if core::mem::take(&mut self.is_first) && is_far {
+            correction = Correction::Step;
             clock.step(now.counter, -offset);
             time -= offset;
         }
@@ -176,6 +178,7 @@ impl OffsetServo for Linreg {
         let frequency = clock.set_frequency(now.counter, line.slope - 1.0 + behind / self.interval / updates);
         self.rate_ratio = line.slope / (1.0 + frequency);
         self.shown = Some(Shown { raw_time: now.raw_time, time, frequency });
+        correction
     }
 
     fn rate_ratio(&self) -> f64 {

@@ -2,12 +2,12 @@
 //!
 //! Sources: linuxptp, manual page ptp4l(8) (`pi_*` options with their defaults for software and for hardware stamping,
 //! `delay_filter moving_median` of 10, `first_step_threshold` 20 us, no later step) and the discrete form documented
-//! with its servo; ptpd 1: K. Correll, N.
-//! Barendt, M. Branicky, "Design considerations for software only implementations of the IEEE 1588 precision time
-//! protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way delay through a first-order filter, offset
-//! averaged over two; when the master is lost the accumulated drift is cleared).
+//! with its servo; ptpd 1: K. Correll, N. Barendt, M. Branicky, "Design considerations for software only
+//! implementations of the IEEE 1588 precision time protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way
+//! delay through a first-order filter, offset averaged over two; when the master is lost the accumulated drift is
+//! cleared).
 
-use super::{OffsetSample, OffsetServo, Servo, SteeringTime, SystemClock};
+use super::{Correction, OffsetSample, OffsetServo, Servo, SteeringTime, SystemClock};
 use ffclock_statistics::percentile;
 use ffclock_units::Counter;
 use std::collections::VecDeque;
@@ -34,7 +34,8 @@ const PROPORTIONAL_EXPONENT: f64 = -0.3;
 const PROPORTIONAL_LIMIT: f64 = 0.7;
 const INTEGRAL_EXPONENT: f64 = 0.4;
 const INTEGRAL_LIMIT: f64 = 0.3;
-const FIRST_STEP_S: f64 = 20e-6;
+/// `first_step_threshold` of linuxptp, for all of its servos.
+pub(super) const FIRST_STEP_S: f64 = 20e-6;
 pub(super) const MEDIAN_LENGTH: usize = 10;
 /// Ap and Ai of ptpd.
 pub(super) const PTPD_PROPORTIONAL: f64 = 1.0 / 10.0;
@@ -129,23 +130,25 @@ impl Pi {
         Pi { drift: frequency.map_or(self.drift, |frequency| -frequency), ..self }
     }
 
-    /// The first two measurements give the frequency and a step; `true` once there is nothing to do but to steer.
-    fn lock(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> bool {
+    /// The first two measurements give the frequency and perhaps a step; `None` once there is nothing to do but to
+    /// steer.
+    fn lock(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> Option<Correction> {
         let Some((first_time, first_offset)) = self.first else {
             self.first = Some((now.raw_time, offset));
-            return false;
+            return Some(Correction::Frequency);
         };
         let interval = now.raw_time - first_time;
-        if !self.locked && interval > 0.0 {
-            self.drift += (offset - first_offset) / interval;
-            self.drift = -clock.set_frequency(now.counter, -self.drift);
-            if offset.abs() > FIRST_STEP_S {
-                clock.step(now.counter, -offset);
-            }
-            self.locked = true;
-            return false;
+        if self.locked || interval <= 0.0 {
+            return (!self.locked).then_some(Correction::Frequency);
         }
-        self.locked
+        self.drift += (offset - first_offset) / interval;
+        self.drift = -clock.set_frequency(now.counter, -self.drift);
+        self.locked = true;
+        if offset.abs() <= FIRST_STEP_S {
+            return Some(Correction::Frequency);
+        }
+        clock.step(now.counter, -offset);
+        Some(Correction::Step)
     }
 
     /// ptpd averages two offsets, and resets its clock when it is far off.
@@ -180,16 +183,18 @@ impl Servo for Pi {
 }
 
 impl OffsetServo for Pi {
-    fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) {
+    fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> Correction {
         let interval = self.last_time.replace(now.raw_time).map_or(1.0, |last| now.raw_time - last).max(1e-3);
-        if matches!(self.gains, Gains::Linuxptp(_)) && !self.lock(offset, now, clock) {
-            return;
+        let locking = matches!(self.gains, Gains::Linuxptp(_)).then(|| self.lock(offset, now, clock)).flatten();
+        if let Some(correction) = locking {
+            return correction;
         }
-        let Some(offset) = self.prepare(offset, now, clock) else { return };
+        let Some(offset) = self.prepare(offset, now, clock) else { return Correction::Step };
         let (proportional, integral) = self.gains.at(interval);
         let term = integral * offset;
         clock.set_frequency(now.counter, -(proportional * offset + self.drift + term));
         self.drift += term;
+        Correction::Frequency
     }
 }
 

@@ -5,10 +5,11 @@
 //! ((t2 - t3) * ratio + (t4 - t1)) / 2. There, ratio is the master's rate over the clock's as the servo knows it. The
 //! offset of a Sync is t2 - t1 minus the median of the newest ten delays; before there is one, nothing is steered. In
 //! the mode `raw_weight` it is t2 - t1 minus the delay of this Sync and the newest request, and its weight that median
-//! over that delay, at most 1.
+//! over that delay, at most 1. A step of the clock makes earlier stamps void, not the median of the delays (clock.c:
+//! `tsproc_reset(tsproc, 0)`).
 
 use super::pi::DelayFilter;
-use super::{ClockStart, OffsetServo, SteeringTime, SystemClock};
+use super::{ClockStart, Correction, OffsetServo, SteeringTime, SystemClock};
 use ffclock_ptp::PtpObservation;
 use ffclock_units::{Counter, Direction, Moment, Period, Tai};
 
@@ -80,11 +81,11 @@ impl<S: OffsetServo> Ptp4l<S> {
 
     /// The delay that counts for a Sync, and the weight of its offset; nothing before there is a delay.
     fn judge(&self, sync: SyncTimes) -> Option<(f64, f64)> {
-        let (filtered, request) = (self.delay?, self.request?);
+        let filtered = self.delay?;
         match self.processing {
             StampProcessing::Filter => Some((filtered, 1.0)),
             StampProcessing::RawWeight => {
-                let raw = self.raw_delay(sync, request);
+                let raw = self.raw_delay(sync, self.request?);
                 let is_sane = raw > 0.0 && filtered > 0.0;
                 Some((raw, if is_sane { (filtered / raw).min(1.0) } else { 1.0 }))
             }
@@ -98,12 +99,15 @@ impl<S: OffsetServo> Ptp4l<S> {
         let (came, origin) = (clock.read(counter), *origin);
         let times = (sync.theirs, came);
         let judged = self.judge(times);
+        self.sync = Some(times);
         if let (Some((delay, weight)), Some((clock, _))) = (judged, &mut self.running) {
             let raw_time = (nominal * (counter - origin)).as_seconds();
             let offset = (came - sync.theirs).as_seconds() - delay;
-            self.servo.steer(offset, SteeringTime { counter, raw_time, weight }, clock);
+            let correction = self.servo.steer(offset, SteeringTime { counter, raw_time, weight }, clock);
+            if correction == Correction::Step {
+                (self.sync, self.request) = (None, None);
+            }
         }
-        self.sync = Some(times);
     }
 }
 
@@ -117,9 +121,10 @@ mod tests {
     struct Notebook(Vec<f64>, Vec<f64>);
 
     impl OffsetServo for Notebook {
-        fn steer(&mut self, offset: f64, now: SteeringTime, _: &mut SystemClock) {
+        fn steer(&mut self, offset: f64, now: SteeringTime, _: &mut SystemClock) -> Correction {
             self.0.push(offset);
             self.1.push(now.weight);
+            Correction::Frequency
         }
 
         fn rate_ratio(&self) -> f64 {
@@ -140,6 +145,37 @@ mod tests {
         assert!((clock.delay.unwrap() - 650e-9).abs() < 1e-15, "{:?}", clock.delay);
         clock.observe(&observed(Direction::Incoming, 11_000, 10_000));
         assert!((clock.servo.0[0] - 350e-9).abs() < 1e-15, "{:?}", clock.servo.0);
+    }
+
+    /// Steps once, and notes the offsets.
+    #[derive(Clone, Debug, Default)]
+    struct Stepper(Vec<f64>);
+
+    impl OffsetServo for Stepper {
+        fn steer(&mut self, offset: f64, now: SteeringTime, clock: &mut SystemClock) -> Correction {
+            self.0.push(offset);
+            if self.0.len() > 1 {
+                return Correction::Frequency;
+            }
+            clock.step(now.counter, -offset);
+            Correction::Step
+        }
+    }
+
+    #[test]
+    fn a_step_makes_the_stamps_before_it_void_and_not_the_median() {
+        let mut clock = Ptp4l::new(Period::from_hertz(1e9).unwrap(), Stepper::default());
+        clock.observe(&observed(Direction::Incoming, 1000, 1000));
+        // ((1000 - 2000) + (3400 - 1000)) / 2 = 700 ns.
+        clock.observe(&observed(Direction::Outgoing, 2000, 3400));
+        // 50 us - 700 ns off: stepped back by that, so that it shows the master's time plus 700 ns.
+        clock.observe(&observed(Direction::Incoming, 60_000, 10_000));
+        assert!((clock.servo.0[0] - 49_300e-9).abs() < 1e-15, "{:?}", clock.servo.0);
+        // With the way of the Sync before the step, this would be a delay of 25 us.
+        clock.observe(&observed(Direction::Outgoing, 61_000, 13_100));
+        assert!((clock.delay.unwrap() - 700e-9).abs() < 1e-15, "{:?}", clock.delay);
+        clock.observe(&observed(Direction::Incoming, 70_000, 20_000));
+        assert!(clock.servo.0[1].abs() < 1e-15, "the median still holds: {:?}", clock.servo.0);
     }
 
     #[test]

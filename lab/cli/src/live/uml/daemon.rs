@@ -8,22 +8,20 @@
 
 use super::discipline::{Findings, LONG, Past};
 use super::history::History;
-use super::recording::{ANSWERED, Call, ReplayedAnswer, replay};
+use super::recording::{ANSWERED, Call, ReplayedAnswer, last_answer, replay};
 use super::timekeeper::{Lines, SHIFT, Timekeeper};
 use super::{Guest, Scratch, alone, build_performers};
 use crate::failure::Failure;
 use crate::lab::link::inside;
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
-use crate::live::clock_file::{ClockStart, OutsideClock, create};
+use crate::live::clock_file::{ClockStart, OutsideClock};
 use crate::live::contestant::{Post, chosen, server_command};
 use crate::live::interposer::{self, OwnClock};
+use crate::live::monitor::truth_ns;
 use crate::live::network;
-use crate::live::oscillator_file::{OscillatorStart, SampledOscillator};
+use crate::live::oscillator_file::OscillatorStart;
 use crate::live::plan::LivePlan;
 use crate::live::session::host_offset;
-use ffclock_sim::Oscillator;
-use ffclock_sim::scenario::OscillatorSpec;
-use ffclock_units::Span;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -194,9 +192,9 @@ impl Bench {
             .unwrap();
         let started = start_server(&directory);
         let server = started.map_err(|failure| println!("SKIP: {failure}")).ok()?;
-        let address = network::server_address(GUEST_LINK).replace(".1", ".2");
+        let address = network::contestant_address(GUEST_LINK);
         let libraries = format!("\"LIBRARIES=/usr/lib64 /usr/lib/x86_64-linux-gnu {}\"", peers().display());
-        // A kernel that sleeps between its daemon's requests would begin seconds when it wakes.
+        // A kernel that sleeps between its daemon's requests would begin its seconds only when it wakes.
         let ticking = "nohz=off".to_owned();
         let words = [format!("TAP={TAP}"), format!("ADDRESS={address}/24"), libraries, ticking];
         let pid = server.pid().to_string();
@@ -216,13 +214,10 @@ impl Bench {
 
     /// The same stages under the interposer, with an oscillator that is as right as the guest's counter.
     fn prepare_own(&self) -> Worker {
-        let library = interposer::build(&self.directory).unwrap();
-        let host_ns = i64::try_from(ffclock_sys::system_utc_now().since_origin().as_nanos()).unwrap();
-        let start = OscillatorStart { host_ns, raw_ns: host_ns };
-        SampledOscillator::sample(Oscillator::new(&OscillatorSpec::silent(), 1), start, Span::from_secs(600))
-            .write(&self.own.oscillator)
-            .unwrap();
-        create(&self.own.clock, ClockStart { raw_ns: host_ns, shown_ns: host_ns, frequency: 0.0 }).unwrap();
+        let host_ns = truth_ns().unwrap();
+        let origin = OscillatorStart { host_ns, raw_ns: host_ns };
+        let start = ClockStart { raw_ns: host_ns, shown_ns: host_ns, frequency: 0.0 };
+        let library = self.own.interpose(0.0, origin, start).unwrap();
         let side = Side { name: "own", link: 0, begin: String::new(), off_ns: 0 };
         let path = self.directory.join("own.script");
         let ended = self.directory.join("own.ended");
@@ -314,8 +309,7 @@ impl Runs {
         if call.acts_at_once() { self.seen(call).unwrap_or(middle) } else { middle }
     }
 
-    /// When the readings show the change that was called for. That of a small change is known the worse the smaller it
-    /// is.
+    /// When the readings show the change that was called for. The smaller a change, the less exactly its time is known.
     fn seen(&self, call: &Call) -> Option<i64> {
         self.history.change_within(call.raw_around()).map(|raw| raw.clamp(call.raw[0], call.raw[1]))
     }
@@ -323,7 +317,7 @@ impl Runs {
     /// Spans in which a change was called for that no reading shows by itself, so that what the clock did there is
     /// open.
     fn open_spans(&self) -> Vec<[i64; 2]> {
-        let last = |index: usize| index.checked_sub(1).map(|last| &self.guest[last]);
+        let last = |index: usize| last_answer(&self.guest[..index]);
         let changes = self.guest.iter().enumerate().filter(|(index, call)| call.changes_at_once(last(*index)));
         let open = changes.filter(|(_, call)| self.seen(call).is_none());
         open.map(|(_, call)| self.history.around(call.raw)).collect()
@@ -523,14 +517,33 @@ impl Course {
     }
 }
 
-/// Fewer comparisons than this in a run say too little: the host let the guest, or who reads its memory, wait.
+/// Fewer comparisons than this in a run say too little.
 const COMPARED_AT_LEAST: usize = 100;
-/// So does a host that let the guest wait for longer than this [ns].
+/// A host that let the guest wait for longer than this has spoiled the comparison [ns].
 const WAITED_AT_MOST: i64 = 200_000_000;
 const TRIES: usize = 3;
 /// A try that disagrees may be the host's fault in a way that does not show in how long the guest waited; a second one
 /// is not.
 const DISAGREE: usize = 2;
+
+/// The disagreements; none where the host spoiled the comparison. That nothing was compared is no agreement.
+fn verdict(findings: Findings, waited: i64) -> Option<Vec<String>> {
+    if waited > WAITED_AT_MOST {
+        println!("the host let the guest wait for up to {} ms: once more", waited / 1_000_000);
+        return None;
+    }
+    let too_few = (findings.compared < COMPARED_AT_LEAST)
+        .then(|| format!("{} comparisons, and at least {COMPARED_AT_LEAST} are wanted", findings.compared));
+    Some(findings.wrong.into_iter().chain(too_few).collect())
+}
+
+#[test]
+fn a_run_in_which_nothing_could_be_compared_is_no_agreement() {
+    let compared = |compared| Findings { compared, ..Findings::default() };
+    assert_eq!(verdict(compared(COMPARED_AT_LEAST), 0), Some(Vec::new()));
+    assert_eq!(verdict(compared(0), WAITED_AT_MOST).unwrap().len(), 1);
+    assert_eq!(verdict(compared(0), WAITED_AT_MOST + 1), None, "that may be why");
+}
 
 impl Runs {
     fn waited(&self) -> i64 {
@@ -538,10 +551,10 @@ impl Runs {
         self.history.gap_max(self.guest[0].raw[0], last)
     }
 
-    /// The disagreements; none where the host spoiled the comparison.
+    /// The disagreements of calls and of courses; none where the host spoiled the comparison.
     fn judge(&self) -> Option<Vec<String>> {
         let replayed = self.replay();
-        let mut findings = replayed.compare();
+        let findings = replayed.compare();
         let left_out = replayed.compared.iter().filter(|is_compared| !**is_compared).count();
         println!(
             "{} calls of daemons ({left_out} left out, {} not seen singly), {} comparisons: phases differ by at most {} ns, \
@@ -553,14 +566,11 @@ impl Runs {
             findings.frequency_share * 100.0,
             replayed.apart_max()
         );
-        if findings.compared < COMPARED_AT_LEAST || self.waited() > WAITED_AT_MOST {
-            println!("the host let the guest wait for up to {} ms: once more", self.waited() / 1_000_000);
-            return None;
-        }
+        let mut wrong = verdict(findings, self.waited())?;
         for (number, stage) in stages().iter().enumerate().filter(|(_, stage)| stage.settles()) {
-            findings.wrong.extend(self.course(number).compare(stage));
+            wrong.extend(self.course(number).compare(stage));
         }
-        Some(findings.wrong)
+        Some(wrong)
     }
 }
 

@@ -2,17 +2,15 @@
 
 use super::history::History;
 use super::timekeeper::Timekeeper;
-use super::{Guest, Scratch, alone, build_performers};
-use crate::live::clock_file::{ClockStart, OutsideClock, create};
-use crate::live::interposer::{self, OwnClock};
-use crate::live::oscillator_file::{OscillatorStart, SampledOscillator};
-use ffclock_sim::Oscillator;
-use ffclock_sim::scenario::{Fraction, OscillatorSpec};
-use ffclock_units::{Rate, Span};
+use super::{Guest, PATIENCE, Scratch, alone, build_performers};
+use crate::live::clock_file::{ClockStart, OutsideClock};
+use crate::live::interposer::OwnClock;
+use crate::live::monitor::truth_ns;
+use crate::live::oscillator_file::OscillatorStart;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SECOND: i64 = 1_000_000_000;
 const SCRIPT: &str = include_str!("script.txt");
@@ -136,6 +134,36 @@ fn script() -> String {
     if std::env::var_os(LONG).is_some() { SCRIPT.to_owned() } else { SCRIPT.lines().map(shortened).collect() }
 }
 
+/// How long the script takes.
+fn length() -> Duration {
+    let script = script();
+    let seconds = script.lines().filter_map(|line| line.split(' ').next()?.parse::<u64>().ok());
+    Duration::from_secs(seconds.sum())
+}
+
+/// The program that does the script under the interposer; it ends with this value.
+struct Performer(Child);
+
+impl Performer {
+    /// Whether it does the script still.
+    fn runs(&mut self) -> bool {
+        match self.0.try_wait().unwrap() {
+            None => true,
+            Some(status) => {
+                assert!(status.success(), "the script under the interposer: {status}");
+                false
+            }
+        }
+    }
+}
+
+impl Drop for Performer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Both at work on the same script, in one directory.
 struct Bench {
     guest: Guest,
@@ -161,31 +189,27 @@ impl Bench {
     }
 
     /// The program under the interposer, with an oscillator that is 40 ppm fast.
-    fn perform_interposed(&self) -> Child {
-        let library = interposer::build(&self.directory).unwrap();
-        let spec = OscillatorSpec { skew: Fraction(Rate::from_ppm(40.0)), ..OscillatorSpec::silent() };
-        let host_ns = i64::try_from(ffclock_sys::system_utc_now().since_origin().as_nanos()).unwrap();
-        let start = OscillatorStart { host_ns, raw_ns: 1000 * SECOND };
-        SampledOscillator::sample(Oscillator::new(&spec, 1), start, Span::from_secs(600))
-            .write(&self.own.oscillator)
-            .unwrap();
-        create(&self.own.clock, ClockStart { raw_ns: start.raw_ns, shown_ns: host_ns, frequency: 0.0 }).unwrap();
+    fn perform_interposed(&self) -> Performer {
+        let origin = OscillatorStart { host_ns: truth_ns().unwrap(), raw_ns: 1000 * SECOND };
+        let start = ClockStart { raw_ns: origin.raw_ns, shown_ns: origin.host_ns, frequency: 0.0 };
+        let library = self.own.interpose(40.0, origin, start).unwrap();
         let command = self.own.command(&library, vec![self.directory.join("performer").display().to_string()]);
         let [input, output] = ["script", "own.answers"].map(|name| self.directory.join(name));
         let mut program = Command::new(&command[0]);
         program.args(&command[1..]).stdin(fs::File::open(input).unwrap()).stdout(fs::File::create(output).unwrap());
-        program.spawn().unwrap()
+        Performer(program.spawn().unwrap())
     }
 
     fn perform(mut self) -> [Performance; 2] {
         let mut history = History::default();
         let mut program = self.perform_interposed();
         fs::write(self.directory.join("go"), "").unwrap();
-        while !self.guest.is_done() && self.guest.runs() {
+        let (begun, patience) = (Instant::now(), length() + PATIENCE);
+        while (!self.guest.is_done() && self.guest.runs()) || program.runs() {
+            assert!(begun.elapsed() < patience, "the script does not end: {}", self.guest.console());
             self.timekeeper.read().into_iter().for_each(|lines| history.add(lines));
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert!(program.wait().unwrap().success());
         let [guest, own] = ["guest.answers", "own.answers"].map(|name| Answer::read_all(&self.directory.join(name)));
         let own_clock = OutsideClock::open(&self.own.clock).unwrap();
         let gap = history.gap_max(guest[0].raw[BEFORE], guest.last().unwrap().raw[BEFORE]);

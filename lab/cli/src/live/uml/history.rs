@@ -72,6 +72,14 @@ impl History {
         self.calls.get(next).is_some_and(|call| call[0] <= raw)
     }
 
+    /// Whether a program called for a change between two readings [parts]. Of late readings several changes may lie
+    /// between two, and where their lines meet is the time of none.
+    fn is_called_for_between(&self, from: i128, to: i128) -> bool {
+        let [from, to] = [from, to].map(|raw| (raw >> SHIFT) as i64);
+        let next = self.calls.partition_point(|call| call[0].midpoint(call[1]) <= from);
+        self.calls.get(next).is_some_and(|call| call[0].midpoint(call[1]) <= to)
+    }
+
     /// Where within a span of the raw counter [ns] the clock's rate changed, or the clock was set.
     pub(super) fn change_within(&self, [from, to]: [i64; 2]) -> Option<i64> {
         let begin = self.pieces.partition_point(|piece| piece.from < i128::from(from) << SHIFT).max(1);
@@ -104,7 +112,8 @@ impl History {
         // How long ago the second began that this line belongs to, as the line before it had it.
         let late = last.lines.shown_at(from).rem_euclid(SECOND);
         let turned = (lines.slope - last.lines.slope).abs() > ROUNDING;
-        let is_late_second = turned && late < LATE_AT_MOST && !self.is_called_for(from);
+        let is_called_for = self.is_called_for(from) || self.is_called_for_between(last.lines.raw, lines.raw);
+        let is_late_second = turned && late < LATE_AT_MOST && !is_called_for;
         let withheld = if is_late_second { (lines.rate() - last.lines.rate()) * late as f64 / NS } else { 0.0 };
         self.pieces.push(Piece { from, lines, withheld: last.withheld + withheld });
     }
@@ -124,4 +133,32 @@ impl History {
         let shown = piece.lines.shown_at(raw) + (piece.withheld * NS) as i128;
         (shown >> SHIFT) as i64
     }
+}
+
+/// Nanoseconds of a count of the counter: many, so that the rate has enough digits.
+#[cfg(test)]
+const COUNT_NS: i128 = 1 << 20;
+
+/// What the kernel holds after this many counts, where its clock then shows this [ns] and runs this much fast.
+#[cfg(test)]
+fn lines_at(cycle: i128, shown_ns: f64, ppm: f64) -> Lines {
+    let raw_slope = COUNT_NS << SHIFT;
+    let slope = raw_slope + (raw_slope as f64 * ppm * 1e-6).round() as i128;
+    let (raw, shown) = ((cycle * COUNT_NS) << SHIFT, (shown_ns * NS) as i128);
+    Lines { sequence: 2 * cycle as u32, cycle, shown, raw, slope, raw_slope }
+}
+
+#[test]
+fn changes_that_were_called_for_between_late_readings_are_no_late_second() {
+    // Readings after 1.05 s, 1.15 s and 1.25 s; called for after 1.16 s and 1.17 s: 50 ppm fast in between.
+    let [first, second, third] = [1.05e9, 1.15e9, 1.25e9].map(|ns: f64| (ns / COUNT_NS as f64) as i128);
+    let ns = |cycle: i128| (cycle * COUNT_NS) as f64;
+    let call = |ns: i64| [ns - 1_000_000, ns + 1_000_000];
+    let gained = 50e-6 * 10e6 + 2e-6 * (ns(third) - 1.17e9);
+    let readings =
+        [lines_at(first, ns(first), 0.0), lines_at(second, ns(second), 0.0), lines_at(third, ns(third) + gained, 2.0)];
+    let mut history = History::with_calls([1_160_000_000, 1_170_000_000].map(call).to_vec());
+    readings.into_iter().for_each(|lines| history.add(lines));
+    let at = ns(third) as i64 + 1_000_000;
+    assert!((history.shown_at(at) - at - (gained + 2.0) as i64).abs() <= 2, "{} ns", history.shown_at(at) - at);
 }

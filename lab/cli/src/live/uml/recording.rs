@@ -1,12 +1,9 @@
 //! What a program did to its clock, as recorder.c wrote it down, and the same done again under the interposer
 //! (replayer.c): each call at the reading of the raw counter at which it was made, so that no time passes.
 
-use crate::live::clock_file::{ClockStart, OutsideClock, create};
+use crate::live::clock_file::{ClockStart, OutsideClock};
 use crate::live::interposer::{self, OwnClock};
-use crate::live::oscillator_file::{OscillatorStart, SampledOscillator};
-use ffclock_sim::Oscillator;
-use ffclock_sim::scenario::OscillatorSpec;
-use ffclock_units::Span;
+use crate::live::oscillator_file::OscillatorStart;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -19,7 +16,7 @@ const MODES: usize = 0;
 const FREQUENCY_WORD: usize = 2;
 const AT_ONCE_WORDS: [usize; 2] = [FREQUENCY_WORD, 7];
 const SECOND: i64 = 1_000_000_000;
-/// Calls that may change the clock return 3 ms after it [ns].
+/// No other call is made within this time of one, since recorder.c holds each back for 3 ms [ns].
 const AROUND: i64 = 1_000_000;
 /// The kernel begins a second at the next of its 100 interrupts in a second, or later where the host lets it wait
 /// [ns].
@@ -29,7 +26,7 @@ const NEAR_SECOND: i64 = 30_000_000;
 const OFFSET: i64 = 0x1;
 const FREQUENCY: i64 = 0x2;
 const SET_OFFSET: i64 = 0x100;
-const AT_ONCE: i64 = 0x2 | 0x100 | 0x4000;
+const AT_ONCE: i64 = FREQUENCY | SET_OFFSET | 0x4000;
 const ADJTIME: i64 = 0x8000;
 /// The words of an answer that can be compared: after them comes the time, which is compared as a phase.
 pub(super) const ANSWERED: std::ops::Range<usize> = 1..9;
@@ -104,7 +101,7 @@ impl Call {
         self.kind == "set" || (self.asked[MODES] & AT_ONCE != 0 && !self.is_adjtime())
     }
 
-    /// The same, and it was not so before: `last` is the call before it.
+    /// The same, and it was not so before: `last` is the last call before it that answered.
     pub(super) fn changes_at_once(&self, last: Option<&Call>) -> bool {
         let is_new = |last: &Call| AT_ONCE_WORDS.iter().any(|word| last.answered[*word] != self.answered[*word]);
         self.acts_at_once() && (self.sets() || last.is_none_or(is_new))
@@ -142,6 +139,24 @@ impl Call {
     }
 }
 
+/// The last of these calls whose answer says how the clock was then.
+pub(super) fn last_answer(calls: &[Call]) -> Option<&Call> {
+    calls.iter().rfind(|call| call.answers())
+}
+
+#[test]
+fn a_frequency_that_the_clock_has_already_is_no_change_also_after_the_clock_was_set() {
+    let record = |kind: &str, modes: i64, frequency: i64| {
+        let words = format!(" {modes} 0 {frequency} 0 0 64 0 10000 0 0 0");
+        let answered = if kind == "set" { " 0".repeat(WORDS) } else { words.clone() };
+        Call::parse(&format!("{kind} 0 0 0 0 0{words}{answered}"))
+    };
+    let calls = [record("adjtimex", FREQUENCY, 77), record("set", 0, 0), record("adjtimex", FREQUENCY, 77)];
+    assert!(calls[0].changes_at_once(last_answer(&[])) && calls[1].changes_at_once(last_answer(&calls[..1])));
+    assert!(!calls[2].changes_at_once(last_answer(&calls[..2])));
+    assert!(record("adjtimex", FREQUENCY, 78).changes_at_once(last_answer(&calls)));
+}
+
 /// Does calls again at these moments of the raw counter [ns], from `start` on, in a directory of its own. Gives the
 /// clock that they made, and their answers.
 pub(super) fn replay(
@@ -152,11 +167,8 @@ pub(super) fn replay(
     fs::create_dir_all(directory).unwrap();
     let own = OwnClock::within(directory);
     let origin = OscillatorStart { host_ns: start.raw_ns, raw_ns: start.raw_ns };
-    // Its raw counter is the counter of the record itself; beyond its knots the same rate goes on.
-    SampledOscillator::sample(Oscillator::new(&OscillatorSpec::silent(), 1), origin, Span::from_secs(1))
-        .write(&own.oscillator)
-        .unwrap();
-    create(&own.clock, start).unwrap();
+    // Its raw counter is the counter of the record itself.
+    let library = own.interpose(0.0, origin, start).unwrap();
     let mut script = String::new();
     for (moment, call) in calls {
         let words: String = call.asked.iter().map(|word| format!(" {word}")).collect();
@@ -164,7 +176,6 @@ pub(super) fn replay(
     }
     let input = directory.join("calls");
     fs::write(&input, script).unwrap();
-    let library = interposer::build(directory).unwrap();
     let source = include_str!("replayer.c");
     let clock = ("replayed_clock.so", source);
     let clock = interposer::compile(directory, clock, &["-DREPLAYED_CLOCK", "-shared", "-fPIC"]).unwrap();

@@ -29,7 +29,7 @@ const NS: i128 = 1_000_000_000;
 /// The two clocks as lines over the counter. Times are in parts of a nanosecond, 2^-`SHIFT`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lines {
-    sequence: u32,
+    pub(super) sequence: u32,
     /// The counter where `shown` and `raw` hold.
     pub(super) cycle: i128,
     pub(super) shown: i128,
