@@ -117,7 +117,7 @@ def test_a_daemon_that_did_not_run_has_no_verdict() -> None:
     quiet = left_out[0]
     series = {name: one for name, one in quiet.series.items() if name != "ptpd-default"}
     left_out[0] = Live(
-        quiet.setting, quiet.seconds, quiet.settle_s, series, {**summary(), "events": ["0.0 s  ptpd-default is left out: gone"]}
+        quiet.setting, quiet.seconds, quiet.settle_s, series, {**summary(), "faults": ["0.0 s  ptpd-default is left out: gone"]}
     )
     claims = judge(left_out, {(POLLS, "ptpd"): 300.0})
     assert of(claims, "polls until ptpd").outcome == "not measured"

@@ -183,6 +183,4 @@ def long_runs(program: Program, directories: Iterable[Path]) -> list[Live]:
 
 def incomplete(runs: Sequence[Live]) -> list[str]:
     """What was left out or ended, as the runs say."""
-    signs = (" failed: ", " is left out: ", " ended: ")
-    events = ((run.setting.name, event) for run in runs for event in run.summary.get("events", ()))
-    return [f"{name}: {event}" for name, event in events if any(sign in event for sign in signs)]
+    return [f"{run.setting.name}: {fault}" for run in runs for fault in run.summary.get("faults", ())]

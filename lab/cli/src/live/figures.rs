@@ -295,7 +295,7 @@ fn outside(looks: &[LookedAt]) -> Option<u64> {
 /// The comparison as a table.
 pub(super) fn text(summary: &RivalsSummary) -> String {
     let mut text = format!(
-        "{}: a request each {} s, {} run(s), {:.0} s watched, errors [us] from {:.0} s after each start\ntruth: {}\n\n",
+        "{}: a request every {} s, {} run(s), {:.0} s watched, errors [us] from {:.0} s after each start\ntruth: {}\n\n",
         summary.plan,
         summary.poll_s,
         summary.seeds.len(),

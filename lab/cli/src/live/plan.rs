@@ -153,15 +153,15 @@ impl LivePlan {
 
 /// All plans.
 pub(super) const PLANS: &[LivePlan] = &[
-    LivePlan::quiet("quiet-1", "direct links, a request each second", 0),
-    LivePlan::quiet("quiet-16", "direct links, a request each 16 s", 4),
-    LivePlan::quiet("quiet-64", "direct links, a request each 64 s", 6),
-    LivePlan::quiet("quiet-256", "direct links, a request each 256 s", 8),
+    LivePlan::quiet("quiet-1", "direct links, a request every second", 0),
+    LivePlan::quiet("quiet-16", "direct links, a request every 16 s", 4),
+    LivePlan::quiet("quiet-64", "direct links, a request every 64 s", 6),
+    LivePlan::quiet("quiet-256", "direct links, a request every 256 s", 8),
     LivePlan {
         timetable: &[(0.5, PathChange::Cut), (0.8, PathChange::Join)],
         ..LivePlan::quiet(
             "cut-16",
-            "a request each 16 s, and the server cut off from one half to four fifths of the run",
+            "a request every 16 s, and the server cut off from one half to four fifths of the run",
             4,
         )
     },
@@ -169,13 +169,13 @@ pub(super) const PLANS: &[LivePlan] = &[
         timetable: &[(0.1, PathChange::Cut), (0.95, PathChange::Join)],
         ..LivePlan::quiet(
             "outage-16",
-            "a request each 16 s, and the server cut off from one tenth to nineteen twentieths of the run",
+            "a request every 16 s, and the server cut off from one tenth to nineteen twentieths of the run",
             4,
         )
     },
     LivePlan {
         path: CONGESTION,
-        ..LivePlan::quiet("congested-16", "a router with transfers of 30 Mbit/s and pauses, a request each 16 s", 4)
+        ..LivePlan::quiet("congested-16", "a router with transfers of 30 Mbit/s and pauses, a request every 16 s", 4)
     },
     LivePlan {
         path: LivePath::Shift,
@@ -185,7 +185,7 @@ pub(super) const PLANS: &[LivePlan] = &[
         path: LivePath::Capture,
         ..LivePlan::quiet(
             "capture-16",
-            "a router that holds back each reply from one half of the run on, a request each 16 s",
+            "a router that holds back each reply from one half of the run on, a request every 16 s",
             4,
         )
     },
@@ -208,7 +208,7 @@ pub(super) const PLANS: &[LivePlan] = &[
     },
     LivePlan {
         load: &[Load::Cpu, Load::Disk],
-        ..LivePlan::quiet("stress-16", "direct links, the host's processors and disk busy, a request each 16 s", 4)
+        ..LivePlan::quiet("stress-16", "direct links, the host's processors and disk busy, a request every 16 s", 4)
     },
     LivePlan {
         path: LivePath::Phases,
