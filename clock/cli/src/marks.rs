@@ -17,8 +17,12 @@ pub(crate) struct Mark {
     is_explained: bool,
 }
 
-const SELECTED: Mark =
-    Mark { sign: '*', name: "selected", meaning: "the selected server, which the page names as its reference", is_explained: false };
+const SELECTED: Mark = Mark {
+    sign: '*',
+    name: "selected",
+    meaning: "the selected server, which the page names as its reference",
+    is_explained: false,
+};
 const TRUECHIMER: Mark =
     Mark { sign: '+', name: "truechimer", meaning: "another that agrees with the majority", is_explained: false };
 const SUSPECT: Mark = Mark {

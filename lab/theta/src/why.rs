@@ -50,7 +50,7 @@ pub enum WhyError {
     Unseen,
 }
 
-/// Which switch to tell of.
+/// Which switch to explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WhyOptions {
     /// The first switch to this round; otherwise that of the largest ratio.

@@ -44,15 +44,15 @@ fn the_story_is_that_of_omega() {
     }
 }
 
-/// Whether there is a ratio above 1 to tell of.
+/// Whether there is a ratio above 1 to explain.
 fn is_that_of_omega(log: &LogReader, stamping: SwitchStamping, range: TimeRange) -> bool {
     let tally = analyse(log, Options { stamping, range, ..Options::default() }, &mut ()).expect("a log");
-    let told = why(log, &WhyOptions { stamping, range, round: None });
+    let answer = why(log, &WhyOptions { stamping, range, round: None });
     let Some(omega) = tally.first.omega else {
-        assert!(matches!(told, Err(WhyError::Empty)));
+        assert!(matches!(answer, Err(WhyError::Empty)));
         return false;
     };
-    let story = told.expect("a log");
+    let story = answer.expect("a log");
     assert_eq!((story.ratio, story.at_ps, story.round), (omega.ratio.as_f64(), omega.at_ps, omega.round));
     let Some(slow) = story.slow.filter(|_| story.ratio > 1.0) else { return false };
     let (over, under) = omega.ratio.parts();
@@ -151,9 +151,9 @@ fn trace(log: &LogReader, process: u32) -> SchedTrace {
     SchedTrace::parse(&text).expect("switches")
 }
 
-/// A trace of another host than that of the slow process would tell of another counter.
+/// A trace of another host than that of the slow process has another counter.
 #[test]
-fn who_ran_is_told_of_the_slow_process() {
+fn who_ran_is_of_the_host_of_the_slow_process() {
     type IsSlow = fn(u64, u32, u32) -> bool;
     let cases: [(&str, IsSlow); 2] = [
         ("ran-sender", |round, sender, _| round == 50 && sender == 2),

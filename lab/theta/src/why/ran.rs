@@ -8,7 +8,7 @@ use crate::record::{Event, ProcessId};
 use ffclock_units::Counter;
 use serde::Serialize;
 
-/// More stamps do not tell a thread better.
+/// More stamps do not distinguish a thread better.
 const STAMPS_MAX: usize = 1 << 14;
 
 /// What the scheduler of one host did during the slow message.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// More switches do not fit into memory at once.
 const SWITCHES_MAX: usize = 10_000_000;
-/// With fewer stamps the thread that made them is not told from others.
+/// With fewer stamps the thread that made them is not distinguished from others.
 const STAMPS_MIN: usize = 8;
 /// It ran at this share of them; the tracer's own stamps may be a microsecond off.
 const STAMPS_SHARE: f64 = 0.9;
@@ -65,7 +65,7 @@ pub enum SchedGapReason {
 pub struct SchedGap {
     /// The processor.
     pub processor: u32,
-    /// Why.
+    /// Why it is not known who ran there.
     pub reason: SchedGapReason,
 }
 
