@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 mod common;
+mod plain;
 mod stamp_suite;
 
 use common::{Place, Shift, drive, plan, reflector_plan};
