@@ -1,6 +1,6 @@
 //! A run in the form of OpenMetrics.
 
-use crate::sender::StrayCounts;
+use crate::sender::{StrayCounts, UnstampedCounts};
 use crate::summary::{DirectionFigures, OwdSummary};
 use ffclock_control::metrics::{Family, Kind};
 use ffclock_service::Exposition;
@@ -39,10 +39,16 @@ const ROUND_TRIP: Family = Family::new(
     "seconds",
     "Round trip without the time in the reflector, by quantile of the run",
 );
+const UNSTAMPED: Family = Family::new(
+    "ffclock_owd_unstamped",
+    Kind::Counter,
+    "",
+    "Missing stamps of the kernel: T1 and T4 here, T2 at the reflector",
+);
 const REORDERED: Family = Family::new("ffclock_owd_reordered", Kind::Counter, "", "Replies that were overtaken");
 
 /// The whole text.
-pub fn exposition(summary: &OwdSummary, strays: &StrayCounts) -> String {
+pub fn exposition(summary: &OwdSummary, strays: &StrayCounts, unstamped: &UnstampedCounts) -> String {
     let mut text = Exposition::default();
     let figures = summary.figures();
     text.describe(&PACKETS);
@@ -52,6 +58,10 @@ pub fn exposition(summary: &OwdSummary, strays: &StrayCounts) -> String {
     text.describe(&STRAYS);
     for (reason, count) in by_reason(strays) {
         text.labelled(&STRAYS, ("reason", reason), &count);
+    }
+    text.describe(&UNSTAMPED);
+    for (time, count) in [("T1", unstamped.sent), ("T2", unstamped.reflected), ("T4", unstamped.received)] {
+        text.labelled(&UNSTAMPED, ("time", time), &count);
     }
     text.value(&REORDERED, Some(figures.reordered as f64));
     let delay = |figures: DirectionFigures| figures.delay_ns;
@@ -90,7 +100,10 @@ mod tests {
 
     #[test]
     fn an_empty_run_is_still_a_text() {
-        let text = exposition(&OwdSummary::default(), &StrayCounts { foreign: 3, ..StrayCounts::default() });
+        let unstamped = UnstampedCounts { sent: 4, ..UnstampedCounts::default() };
+        let strays = StrayCounts { foreign: 3, ..StrayCounts::default() };
+        let text = exposition(&OwdSummary::default(), &strays, &unstamped);
+        assert!(text.contains("ffclock_owd_unstamped_total{time=\"T1\"} 4\n"), "{text}");
         assert!(text.contains("ffclock_owd_strays_total{reason=\"foreign\"} 3\n"), "{text}");
         assert!(text.ends_with("# EOF\n") && !text.contains("delay_seconds{"), "{text}");
     }

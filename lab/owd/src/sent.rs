@@ -7,7 +7,7 @@
 
 use crate::error_estimate::ErrorEstimate;
 use crate::packet::{TestReply, TestRequest, WireTime};
-use ffclock_units::{CounterEpoch, Moment, Mono, Span, Stamp};
+use ffclock_units::{CounterEpoch, Moment, Mono, Span, Stamp, StampLocation};
 use std::collections::VecDeque;
 
 /// At most this many packets are waited for.
@@ -23,6 +23,14 @@ pub struct StampedPassage {
     pub stamp: Stamp,
     /// The counter's epoch.
     pub epoch: CounterEpoch,
+}
+
+impl StampedPassage {
+    /// Whether the kernel stamped it, or the network card. User space reads the counter before a packet leaves and after
+    /// it came, by a time that nobody knows.
+    pub fn is_stamped(&self) -> bool {
+        matches!(self.stamp.location, StampLocation::Kernel | StampLocation::Hardware)
+    }
 }
 
 /// A packet that was sent.
@@ -137,7 +145,7 @@ impl SentPackets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Counter, StampLocation, Ticks};
+    use ffclock_units::{Counter, Ticks};
 
     fn mono(millis: i64) -> Moment<Mono> {
         Moment::from_origin(Span::from_millis(millis))

@@ -6,7 +6,7 @@ use crate::{GlobalOptions, output};
 use ffclock_owd::PORT;
 use ffclock_owd::page_time::Unsynchronised;
 use ffclock_owd::reflector::{Numbering, Reflector, ReflectorCounts, ReflectorPlan};
-use ffclock_sys::{Interest, Signal, Signals, poll};
+use ffclock_sys::{Interest, Signal, Signals, StampMode, poll};
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
@@ -48,6 +48,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         page: global.page.clone(),
         rate: args.rate,
         unsynchronised: if args.unsynchronised { Unsynchronised::Allow } else { Unsynchronised::Refuse },
+        stamps: StampMode::Kernel,
         numbering: if args.stateless { Numbering::Stateless } else { Numbering::Stateful },
     };
     let mut reflector = Reflector::open(&plan).map_err(failure)?;
@@ -75,6 +76,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
 fn text(counts: &ReflectorCounts) -> String {
     let rest = crate::columns::counted([
         (counts.unsynchronised, "of them with a clock that is not synchronised"),
+        (counts.unstamped, "of them without the kernel's stamp"),
         (counts.too_short, "packets too short for a reply"),
         (counts.too_long, "packets too long"),
         (counts.limited, "beyond the rate of their address"),

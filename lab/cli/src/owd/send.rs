@@ -14,7 +14,7 @@ use ffclock_owd::record::{OwdRow, RecordWriter};
 use ffclock_owd::sender::{Sender, SenderPlan};
 use ffclock_owd::summary::OwdSummary;
 use ffclock_owd::{OwdError, PORT};
-use ffclock_sys::{Interest, Signals, poll, system_utc_now};
+use ffclock_sys::{Interest, Signals, StampMode, poll, system_utc_now};
 use ffclock_units::Span;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -102,6 +102,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         patience: args.patience,
         bytes: args.bytes,
         unsynchronised: if args.unsynchronised { Unsynchronised::Allow } else { Unsynchronised::Refuse },
+        stamps: StampMode::Kernel,
     };
     let sender = Sender::open(plan.clone()).map_err(failure)?;
     let about = about(&plan, &sender);
@@ -110,10 +111,10 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let writer = writer.map_err(|error| failure(OwdError::Record(error)))?;
     let mut run = SendingRun { sender, exporter, writer, summary: OwdSummary::default() };
     run.measure(plan.packets)?;
-    let (figures, strays) = (run.summary.figures(), run.sender.strays());
-    global.answer(&json!({ "about": about, "figures": figures, "strays": strays }), || {
-        table::page(&about, &figures) + &table::strays(&strays)
-    })?;
+    let (figures, strays, unstamped) = (run.summary.figures(), run.sender.strays(), run.sender.unstamped());
+    let answer = json!({ "about": about, "figures": figures, "strays": strays, "unstamped": unstamped });
+    global
+        .answer(&answer, || table::page(&about, &figures) + &table::unstamped(&unstamped) + &table::strays(&strays))?;
     table::verdict(&figures)
 }
 
@@ -144,7 +145,7 @@ impl SendingRun {
                 self.take(&row).map_err(failure)?;
             }
             let SendingRun { sender, exporter, summary, .. } = self;
-            exporter.turn(&|| exposition(summary, &sender.strays()))?;
+            exporter.turn(&|| exposition(summary, &sender.strays(), &sender.unstamped()))?;
             progress.show(|| self.line(packets));
             if is_asked_to_end(&mut signals) {
                 self.sender.stop();
@@ -153,7 +154,7 @@ impl SendingRun {
         if let Some(writer) = self.writer.take() {
             writer.finish().map_err(|error| failure(OwdError::Record(error)))?;
         }
-        self.exporter.write(&|| exposition(&self.summary, &self.sender.strays()))
+        self.exporter.write(&|| exposition(&self.summary, &self.sender.strays(), &self.sender.unstamped()))
     }
 
     fn wait(&self, signals: &Signals) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use crate::columns::{counted, table, us};
 use crate::failure::Failure;
 use ffclock_owd::judge::PacketFate;
-use ffclock_owd::sender::StrayCounts;
+use ffclock_owd::sender::{StrayCounts, UnstampedCounts};
 use ffclock_owd::summary::{DirectionFigures, OwdFigures};
 use ffclock_owd::truth::TruthFigures;
 use ffclock_statistics::Spread;
@@ -20,6 +20,7 @@ pub(super) fn page(about: &Value, figures: &OwdFigures) -> String {
     page += &counted([
         (count(PacketFate::Lost), "lost"),
         (count(PacketFate::Unsynchronised), "with a clock that is not synchronised"),
+        (count(PacketFate::Unstamped), "without a stamp of the kernel"),
         (figures.contradictions, "whose times contradict one another"),
         (figures.reordered, "reordered"),
     ]);
@@ -63,6 +64,18 @@ fn losses(figures: &OwdFigures, lost: u64) -> String {
         }
         _ => "the direction of the losses is not known: the reflector's numbers do not show it\n".to_owned(),
     }
+}
+
+/// Which stamps are missing.
+pub(super) fn unstamped(counts: &UnstampedCounts) -> String {
+    let text = counted([
+        (counts.sent, "of requests that left (T1)"),
+        (counts.reflected, "of requests at the reflector (T2)"),
+        (counts.received, "of replies (T4)"),
+    ]);
+    let line =
+        |text| format!("stamps of the kernel missing: {text}; no delay is made of the readings in their place\n");
+    text.strip_prefix(", ").map_or_else(String::new, line)
 }
 
 /// What else came.
