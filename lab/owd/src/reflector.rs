@@ -15,6 +15,8 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
+/// Packets that are answered per second of each address, unless it is said otherwise.
+pub const RATE: u32 = 10_000;
 /// The requested buffer: a flood is to be counted, not lost in the kernel.
 const BUFFER_BYTES: usize = 4 << 20;
 /// Packets that are taken over between two looks at everything else.

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{GlobalOptions, output};
 use ffclock_owd::PORT;
 use ffclock_owd::page_time::Unsynchronised;
-use ffclock_owd::reflector::{Numbering, Reflector, ReflectorCounts, ReflectorPlan};
+use ffclock_owd::reflector::{Numbering, RATE, Reflector, ReflectorCounts, ReflectorPlan};
 use ffclock_sys::{Interest, Signal, Signals, StampMode, poll};
 use std::fs::File;
 use std::io::BufWriter;
@@ -27,8 +27,8 @@ pub(super) struct Args {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], PORT)))]
     listen: SocketAddr,
-    /// Packets that are answered per second, of each address
-    #[arg(long, value_name = "NUMBER", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Packets that are answered per second, of each address; to the sender, those beyond look lost on the way
+    #[arg(long, value_name = "NUMBER", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// Repeat the sender's numbers instead of counting the packets of each session
     #[arg(long)]

@@ -5,6 +5,7 @@ use crate::drawing::{self, Drawing};
 use crate::failure::Failure;
 use crate::{GlobalOptions, output};
 use ffclock_owd::record::{self, OwdRecord};
+use ffclock_owd::sender::StrayCounts;
 use ffclock_owd::summary::{HeatMap, OwdSummary};
 use ffclock_owd::truth::{self, TruthFigures};
 use ffclock_units::{Direction, Period};
@@ -61,7 +62,8 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if truth.is_some_and(|truth| truth.outside > 0) {
         return Err("the bound of a delay did not hold its true value".into());
     }
-    table::verdict(&figures)
+    // What else came is not recorded.
+    table::verdict(&figures, &StrayCounts::default())
 }
 
 fn compare(record: &OwdRecord, path: &Path) -> Result<TruthFigures, Failure> {
