@@ -59,9 +59,11 @@ impl OwdFigures {
     /// Whether packets were lost on the way there as they are by a reflector that answers `rate` per second and a
     /// second's worth at once: more were sent than that, and what arrived is that much within a tenth.
     pub fn is_limited_to(&self, rate: u32) -> bool {
-        let Some(lost @ 1..) = self.lost_forward else { return false };
+        let (Some(1..), Some(lost_backward)) = (self.lost_forward, self.lost_backward) else { return false };
+        let lost = self.fates.get(PacketFate::Lost.name()).copied().unwrap_or(0);
         let answered = f64::from(rate) * (self.lasted_s + 1.0);
-        let arrived = self.packets.saturating_sub(lost) as f64;
+        // What is lost after the last reply has no direction, and is taken for lost on the way there as well.
+        let arrived = (self.packets - lost + lost_backward) as f64;
         self.packets as f64 > answered && (arrived / answered - 1.0).abs() < 0.1
     }
 }

@@ -14,6 +14,7 @@ use ffclock_owd::packet::{BASE_BYTES, TestReply, TestRequest, WireTime};
 use ffclock_owd::page_time::Unsynchronised;
 use ffclock_owd::reflector::{Numbering, Reflector, ReflectorCounts, ReflectorPlan};
 use ffclock_owd::sender::{Sender, SenderPlan};
+use ffclock_owd::summary::OwdSummary;
 use ffclock_owd::truth;
 use ffclock_sys::StampMode;
 use ffclock_units::Span;
@@ -175,6 +176,22 @@ fn a_flood_is_answered_at_the_rate_of_its_address() {
     let counts = reflector.counts();
     assert_eq!(counts.reflected + counts.limited, 40);
     assert!(counts.limited >= 30, "{counts:?}");
+}
+
+/// What the reflector does not answer looks as if lost on the way there. By how many arrived it is told apart from what
+/// a network loses.
+#[test]
+fn a_loss_by_the_reflectors_limit_is_recognised() {
+    let place = Place::new();
+    let page = place.page("page", Shift { error: Span::ZERO, bound: Span::from_micros(10) });
+    let mut reflector = Reflector::open(&ReflectorPlan { rate: 50, ..reflector_plan(&page) }).unwrap();
+    let mut sender = Sender::open(plan(&page, reflector.address().unwrap(), 600)).unwrap();
+    let mut summary = OwdSummary::default();
+    drive(&mut sender, &mut reflector).iter().for_each(|row| summary.add(row));
+    let (figures, counts) = (summary.figures(), reflector.counts());
+    assert!(counts.limited > 0, "{counts:?}");
+    assert!(figures.is_limited_to(50), "{counts:?} {figures:?}");
+    assert!(!figures.is_limited_to(25) && !figures.is_limited_to(100), "{counts:?} {figures:?}");
 }
 
 /// Replies that are not to ours, in all the ways that there are, beside one that is.
