@@ -36,8 +36,8 @@ impl ErrorEstimate {
         ErrorEstimate(bits)
     }
 
-    /// The estimate of a clock that is synchronised, for timestamps of which nobody knows how wrong they are: the largest
-    /// that there is.
+    /// The estimate of a clock that is synchronised, for timestamps whose error has no known limit: the largest that
+    /// there is.
     pub const fn unknown() -> Self {
         ErrorEstimate(SYNCHRONISED | LARGEST)
     }

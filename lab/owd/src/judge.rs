@@ -5,9 +5,9 @@
 //! proves that a clock, or the claim about its error, is false. Such a packet is kept apart. The round trip and the
 //! time in the reflector are intervals of one clock each, so they are judged without synchronised clocks as well.
 //!
-//! Where the kernel gave no stamp, user space's reading stands in its place: before the packet left, or after it came, by
-//! a time that no bound holds. Such a time makes delays longer and never shorter, so what contradicts itself does so all
-//! the same; but no delay is made of it.
+//! Where the kernel gave no stamp, user space's reading stands in its place: before the packet left, or after it came,
+//! by a time that no bound holds. Such a time makes delays longer and never shorter, so what contradicts itself does so
+//! all the same; but no delay is made of it.
 
 use crate::packet::TestReply;
 use ffclock_units::{Bound, Moment, Span, Utc};

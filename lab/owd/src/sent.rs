@@ -26,8 +26,8 @@ pub struct StampedPassage {
 }
 
 impl StampedPassage {
-    /// Whether the kernel stamped it, or the network card. User space reads the counter before a packet leaves and after
-    /// it came, by a time that nobody knows.
+    /// Whether the kernel stamped it, or the network card. User space reads the counter before a packet leaves and
+    /// after it came, by an unknown time.
     pub fn is_stamped(&self) -> bool {
         matches!(self.stamp.location, StampLocation::Kernel | StampLocation::Hardware)
     }

@@ -1,5 +1,5 @@
-//! One-way delays at the command line: what a run says when replies come that do not count, when it asks for more than a
-//! reflector answers, and when nothing can be drawn.
+//! One-way delays at the command line: what a run says when replies come that do not count, when it asks for more than
+//! a reflector answers, and when nothing can be drawn.
 
 use crate::common::Place;
 use ffclock_units::Status;
@@ -60,8 +60,8 @@ fn replies_that_do_not_count_are_said_where_every_packet_is_lost() {
     assert!(ended.err.contains("5 replies too late or never asked for"), "{ended:?}");
     assert!(!ended.err.contains("owd reflect"), "a reflector runs there: {ended:?}");
     drop(reflector);
-    let nobody = ["owd", "send", "127.0.0.1:9", "--packets", "2", "--patience", "50 ms"];
-    assert!(place.run(&nobody).err.contains("is `ffclock-lab owd reflect` running there"));
+    let unanswered = ["owd", "send", "127.0.0.1:9", "--packets", "2", "--patience", "50 ms"];
+    assert!(place.run(&unanswered).err.contains("is `ffclock-lab owd reflect` running there"));
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn the_complaint_of_the_package_is_all_that_is_said() {
     place.publish(Status::Synchronised);
     let file = |name: &str| place.file(name).display().to_string();
     let (record, python) = (file("owd.csv"), file("python"));
-    let nobody = ["owd", "send", "127.0.0.1:9", "--packets", "2", "--patience", "50 ms", "--record", &record];
-    place.run(&nobody);
+    let unanswered = ["owd", "send", "127.0.0.1:9", "--packets", "2", "--patience", "50 ms", "--record", &record];
+    place.run(&unanswered);
     let complaint = "#!/bin/sh\ncat >/dev/null\necho 'ffclock.owd_report: no packet has a one-way delay' >&2\nexit 2\n";
     std::fs::write(&python, complaint).unwrap();
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -82,7 +82,7 @@ fn without_a_synchronised_page_neither_end_begins_unless_asked() {
     assert!(reflector.counts().unsynchronised > 0);
 }
 
-/// Without the kernel's stamps nobody knows how long a packet waited for user space. What needs the missing one has no
+/// Without the kernel's stamps it is unknown how long a packet waited for user space. What needs the missing one has no
 /// delay; the rest has.
 #[test]
 fn a_stamp_that_is_missing_enters_no_delay_and_is_counted() {
@@ -178,8 +178,8 @@ fn a_flood_is_answered_at_the_rate_of_its_address() {
     assert!(counts.limited >= 30, "{counts:?}");
 }
 
-/// What the reflector does not answer looks as if lost on the way there. By how many arrived it is told apart from what
-/// a network loses.
+/// What the reflector does not answer looks as if lost on the way there. How many arrived distinguishes it from what a
+/// network loses.
 #[test]
 fn a_loss_by_the_reflectors_limit_is_recognised() {
     let place = Place::new();

@@ -102,8 +102,8 @@ fn a_stamp_in_the_driver_is_nearer_than_the_tap_and_no_fault() {
     assert_eq!(verdict(&claims, "least variable delay on the way out"), PaperVerdict::NotOnThisKernel);
 }
 
-/// The paper's socket has the stamp of a copy that comes back by multicast. Linux's own socket stamp is another one: even
-/// where that comes after the packet is back, nothing was measured of the paper's.
+/// The paper's socket has the stamp of a copy that comes back by multicast. Linux's own socket stamp is another one:
+/// even where that comes after the packet is back, nothing was measured of the paper's.
 #[test]
 fn only_a_multicast_copy_shows_the_papers_fault() {
     let late = Host { socket_out: -356_000, width: 10, ..PAPER };
