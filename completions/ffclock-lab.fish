@@ -272,7 +272,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __f
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -f -a "reflect" -d 'Answer test packets with the times at which they came and left'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -f -a "report" -d 'Show the figures of a record, and draw it'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and not __fish_seen_subcommand_from send reflect report help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l interval -d 'Between two packets' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l interval -d 'Between two packets; below 100 us a reflector needs a higher --rate, or it leaves packets unanswered' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l packets -d 'How many packets' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l patience -d 'How long a reply is waited for' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l bytes -d 'The length of a packet beyond its UDP header; what is more than 44 is padding' -r
@@ -280,12 +280,12 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l metrics -d 'Write metrics in OpenMetrics text to this file every 5 s' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l metrics-listen -d 'Serve metrics over HTTP' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l endless -d 'Send until Ctrl-C instead'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l endless -d 'Send until Ctrl-C instead; the last minute has figures of its own'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l unsynchronised -d 'Measure although the clock is not synchronised: round trips alone'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from send" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l listen -d 'Where to listen' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l rate -d 'Packets that are answered per second, of each address' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l rate -d 'Packets that are answered per second, of each address; to the sender, those beyond look lost on the way' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l passages -d 'Write the counter\'s readings of each packet to this CSV file, for `owd report --truth`' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand owd; and __fish_seen_subcommand_from reflect" -l stateless -d 'Repeat the sender\'s numbers instead of counting the packets of each session'

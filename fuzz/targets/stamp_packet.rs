@@ -3,7 +3,7 @@
 #![no_main]
 
 use ffclock_owd::error_estimate::ErrorEstimate;
-use ffclock_owd::judge::{ClockedTime, Delay, OwnTimes, PacketFate, judge};
+use ffclock_owd::judge::{ClockedTime, Delay, OwnTimes, PacketFate, is_unstamped_there, judge};
 use ffclock_owd::packet::{TestReply, TestRequest, WireTime};
 use ffclock_units::{Bound, Moment, Span};
 use libfuzzer_sys::fuzz_target;
@@ -14,6 +14,7 @@ fuzz_target!(|input: ([u64; 4], u16, u32, &[u8])| {
         time: Moment::from_origin(Span::from_nanos(time.into())),
         bound: Bound::of(Span::from_nanos(bound.into())),
         is_synchronised: sequence % 2 == 0,
+        is_stamped: !sequence.is_multiple_of(3) || time % 2 == 0,
     };
     let estimate = ErrorEstimate::of(own(0).bound);
     assert!(estimate.bound().is_some_and(|stated| stated >= own(0).bound || bound > 1 << 62));
@@ -25,11 +26,14 @@ fuzz_target!(|input: ([u64; 4], u16, u32, &[u8])| {
             tai_ahead: Span::from_secs(37),
         };
         let judged = judge(&own, &reply);
-        let is_possible = |way: Option<Delay>| way.is_some_and(|way| !(way.delay + way.bound.as_span()).is_negative());
-        let is_believed = judged.fate == PacketFate::Measured;
-        assert!(!is_believed || is_possible(judged.forward) && is_possible(judged.backward));
+        let is_possible = |way: Delay| !(way.delay + way.bound.as_span()).is_negative();
+        let ways = [judged.forward, judged.backward];
+        assert!(judged.fate.is_contradiction() || ways.into_iter().flatten().all(is_possible));
         let are_synchronised = own.sent.is_synchronised && reply.error.is_synchronised();
-        assert!([judged.forward, judged.backward].iter().all(|way| way.is_some() == are_synchronised));
+        let may_be_left_out = judged.fate == PacketFate::Unstamped;
+        assert!(ways.iter().all(|way| way.is_some() == are_synchronised || way.is_none() && may_be_left_out));
+        let lacks_stamp = !own.sent.is_stamped || !own.received.is_stamped || is_unstamped_there(&reply);
+        assert!(judged.fate.is_contradiction() || may_be_left_out == lacks_stamp);
     }
     let Ok(request) = TestRequest::decode(bytes) else { return };
     let error = ErrorEstimate::from_raw(error | 1);

@@ -12,6 +12,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -157,6 +158,13 @@ def _orders(phase: Phase) -> list[tuple[str, ...]]:
     ]
 
 
+def with_findings_of(record: Record, other: Record) -> Record:
+    """The record with the findings of another one in place of those that it has not measured."""
+    measured = {claim["claim"]: claim for claim in other.paper if claim["verdict"] != "not-measured"}
+    paper = [measured.get(claim["claim"], claim) if claim["verdict"] == "not-measured" else claim for claim in record.paper]
+    return replace(record, paper=paper)
+
+
 def write_report(record: Record, output: Path, title: str = "") -> list[Path]:
     """Writes the page, and its pictures beside it if ``output`` is a directory; returns what was written. OSError if that fails."""
     images: dict[str, bytes] = {}
@@ -180,6 +188,12 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--title", default="", help="heading")
     parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command that reads records (default: $FFCLOCK_LAB, the PATH)")
     parser.add_argument("--command", default="ffclock-lab probe run", metavar="TEXT", help="what made the record, for the verdicts")
+    parser.add_argument(
+        "--multicast",
+        type=Path,
+        metavar="RECORD",
+        help="a record of `probe run --multicast`: the findings that it alone shows are taken from it",
+    )
     parser.add_argument("--json", action="store_true", help="name what was written as JSON")
     return parser.parse_args(arguments)
 
@@ -202,6 +216,8 @@ def run(options: Any) -> int:
     try:
         program = Program.find(options.ffclock_lab)
         record = read_record(options.record, program)
+        if multicast := getattr(options, "multicast", None):
+            record = with_findings_of(record, read_record(multicast, program))
         written = [str(path) for path in write_report(record, options.output, options.title)]
         if options.output.is_dir():
             command = getattr(options, "command", "ffclock-lab probe run")

@@ -16,7 +16,7 @@ from pictures import faults
 from ffclock import probe_figures, probe_repeat, report
 from ffclock.probe_figures import _box_of, _box_of_level
 from ffclock.probe_recording import FORMAT, KEY, ProbeError, Record, assemble, is_probe_record, read_record, stamps_of
-from ffclock.probe_report import main, page_text, pictures
+from ffclock.probe_report import main, page_text, pictures, with_findings_of
 from ffclock.program import Program, ProgramError
 
 SITES = ("user-send", "tap-out", "driver-out", "socket-out", "driver-in", "socket-in", "tap-in", "user-receive")
@@ -155,6 +155,16 @@ def test_the_probe_effect_is_read_from_the_record(tmp_path: Path) -> None:
     rows = stamps_of(table(tmp_path / "a.parquet"))
     assert assemble(tmp_path, shown, rows).effect == EFFECT
     assert assemble(tmp_path, printed() | {"probe_effect": None}, rows).effect == []
+
+
+def test_a_finding_that_needs_multicast_is_taken_from_the_record_that_has_it(tmp_path: Path) -> None:
+    whole = record(tmp_path / "a.parquet")
+    late = {"claim": "late <stamps>", "source": "V", "verdict": "confirmed", "evidence": "of the copy"}
+    caches = {"claim": "hot caches", "source": "IV", "verdict": "undecided", "evidence": "of the copy"}
+    unmeasured = {**whole.paper[0], "verdict": "not-measured"}
+    joined = with_findings_of(whole, replace(whole, paper=[unmeasured, late, caches]))
+    assert joined.paper == [whole.paper[0], whole.paper[1], caches]
+    assert with_findings_of(whole, replace(whole, paper=[])).paper == whole.paper
 
 
 def test_the_page_says_what_was_found_and_loads_nothing(tmp_path: Path) -> None:

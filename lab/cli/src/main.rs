@@ -10,6 +10,7 @@ mod columns;
 mod counters;
 mod csv_file;
 mod demo;
+mod drawing;
 mod exporter;
 mod files;
 mod generate;

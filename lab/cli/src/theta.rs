@@ -8,7 +8,6 @@ mod analyse;
 mod check;
 mod correlate;
 mod coverage;
-mod drawing;
 mod import;
 mod input;
 mod load;

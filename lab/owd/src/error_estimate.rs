@@ -12,6 +12,8 @@ const PTP: u16 = 0x4000;
 const SCALE_SHIFT: u32 = 8;
 const SCALE_MAX: u32 = 63;
 const MULTIPLIER_MAX: i128 = 255;
+/// The largest scale and the largest multiplier.
+const LARGEST: u16 = (SCALE_MAX as u16) << SCALE_SHIFT | MULTIPLIER_MAX as u16;
 /// From 2^-32 s to 2^-64 s, the unit of spans.
 const FRACTION_SHIFT: u32 = 32;
 
@@ -34,6 +36,17 @@ impl ErrorEstimate {
         ErrorEstimate(bits)
     }
 
+    /// The estimate of a clock that is synchronised, for timestamps whose error has no known limit: the largest that
+    /// there is.
+    pub const fn unknown() -> Self {
+        ErrorEstimate(SYNCHRONISED | LARGEST)
+    }
+
+    /// Whether it is the largest that there is, which says nothing about the timestamps.
+    pub const fn is_largest(self) -> bool {
+        self.0 & LARGEST == LARGEST
+    }
+
     /// The 16 bits of the packet.
     pub const fn raw(self) -> u16 {
         self.0
@@ -50,7 +63,7 @@ impl ErrorEstimate {
 
     /// The estimate of a clock that is not synchronised: the largest that there is.
     pub const fn unsynchronised() -> Self {
-        ErrorEstimate((SCALE_MAX as u16) << SCALE_SHIFT | MULTIPLIER_MAX as u16)
+        ErrorEstimate(LARGEST)
     }
 
     /// Whether the clock says that it is synchronised to UTC by an external source (S).
@@ -98,6 +111,9 @@ mod tests {
     fn the_ends_are_what_they_should_be() {
         assert_eq!(ErrorEstimate::of(Bound::ZERO).raw(), 0x8001);
         assert_eq!(ErrorEstimate::of(Bound::UNKNOWN).raw(), 0x8000 | 0x3fff);
+        assert_eq!(ErrorEstimate::unknown(), ErrorEstimate::of(Bound::UNKNOWN));
+        assert!(ErrorEstimate::unknown().is_largest() && ErrorEstimate::unsynchronised().is_largest());
+        assert!(!ErrorEstimate::from_raw(0x8000 | 0x3ffe).is_largest());
         assert!(!ErrorEstimate::unsynchronised().is_synchronised());
         assert!(ErrorEstimate::from_raw(0x8000).bound().is_none());
         // RFC 4656, section 4.1.2: Error estimate = Multiplier*2^(-32)*2^Scale (in seconds).

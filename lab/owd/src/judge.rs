@@ -4,6 +4,10 @@
 //! the sum of two bounds. Nothing arrives before it was sent: a delay that stays below zero with its whole bound added
 //! proves that a clock, or the claim about its error, is false. Such a packet is kept apart. The round trip and the
 //! time in the reflector are intervals of one clock each, so they are judged without synchronised clocks as well.
+//!
+//! Where the kernel gave no stamp, user space's reading stands in its place: before the packet left, or after it came,
+//! by a time that no bound holds. Such a time makes delays longer and never shorter, so what contradicts itself does so
+//! all the same; but no delay is made of it.
 
 use crate::packet::TestReply;
 use ffclock_units::{Bound, Moment, Span, Utc};
@@ -24,6 +28,8 @@ pub struct ClockedTime {
     pub bound: Bound,
     /// Whether the clock was synchronised; otherwise the time is by a counter from an origin that means nothing.
     pub is_synchronised: bool,
+    /// Whether the kernel stamped the packet; otherwise user space read the clock before it left, or after it came.
+    pub is_stamped: bool,
 }
 
 /// Our side of an exchange.
@@ -56,11 +62,13 @@ pub enum PacketFate {
     ForwardBelowZero,
     /// The reply would have arrived before it was sent.
     BackwardBelowZero,
+    /// A stamp of the kernel is missing, and so is each delay that needs it.
+    Unstamped,
 }
 
 impl PacketFate {
     /// Every fate, in the order of their numbers in files.
-    pub const ALL: [PacketFate; 7] = [
+    pub const ALL: [PacketFate; 8] = [
         PacketFate::Measured,
         PacketFate::Lost,
         PacketFate::Unsynchronised,
@@ -68,6 +76,7 @@ impl PacketFate {
         PacketFate::HeldTooLong,
         PacketFate::ForwardBelowZero,
         PacketFate::BackwardBelowZero,
+        PacketFate::Unstamped,
     ];
 
     /// The name in files, answers and metrics.
@@ -80,6 +89,7 @@ impl PacketFate {
             PacketFate::HeldTooLong => "held-too-long",
             PacketFate::ForwardBelowZero => "forward-below-zero",
             PacketFate::BackwardBelowZero => "backward-below-zero",
+            PacketFate::Unstamped => "unstamped",
         }
     }
 
@@ -90,7 +100,8 @@ impl PacketFate {
 
     /// Whether the times contradict one another, so that a clock or its claim is false.
     pub fn is_contradiction(self) -> bool {
-        self > PacketFate::Unsynchronised
+        let sound = [PacketFate::Measured, PacketFate::Lost, PacketFate::Unsynchronised, PacketFate::Unstamped];
+        !sound.contains(&self)
     }
 }
 
@@ -108,14 +119,14 @@ pub struct Delay {
 pub struct JudgedPacket {
     /// Whether they can be true.
     pub fate: PacketFate,
-    /// T2 - T1: from us to the reflector; `None` where a clock is not synchronised.
+    /// T2 - T1: from us to the reflector; `None` where a clock is not synchronised, or a stamp is missing.
     pub forward: Option<Delay>,
-    /// T4 - T3: from the reflector to us, with the same exception.
+    /// T4 - T3: from the reflector to us, with the same exceptions.
     pub backward: Option<Delay>,
-    /// (T4 - T1) - (T3 - T2): without the time in the reflector.
-    pub round_trip: Span,
-    /// T3 - T2: in the reflector.
-    pub held: Span,
+    /// (T4 - T1) - (T3 - T2): without the time in the reflector; `None` where a stamp is missing.
+    pub round_trip: Option<Span>,
+    /// T3 - T2: in the reflector; `None` where it has no stamp.
+    pub held: Option<Span>,
 }
 
 /// Judges a reply. A reply whose error estimate is missing counts as one of unknown error.
@@ -131,22 +142,47 @@ pub fn judge(own: &OwnTimes, reply: &TestReply) -> JudgedPacket {
         fate: if both { PacketFate::Measured } else { PacketFate::Unsynchronised },
         forward: delay(received - own.sent.time, own.sent.bound),
         backward: delay(own.received.time - sent, own.received.bound),
-        round_trip: own.interval - held,
-        held,
+        round_trip: Some(own.interval - held),
+        held: Some(held),
     };
     let rate = Bound::of(Span::from_units(held.abs().units() / RATE_PARTS));
     let of_reading = if both { theirs } else { theirs.min(COARSEST) } + ROUNDING;
     let slack = of_reading + of_reading + if both { Bound::ZERO } else { rate };
-    JudgedPacket { fate: contradiction(&judged, slack).unwrap_or(judged.fate), ..judged }
+    match contradiction(&judged, slack) {
+        Some(fate) => JudgedPacket { fate, ..judged },
+        None => without_unstamped(judged, own, reply),
+    }
+}
+
+/// Whether the reflector says that it does not know when the packet came.
+pub fn is_unstamped_there(reply: &TestReply) -> bool {
+    reply.error.is_synchronised() && reply.error.is_largest()
+}
+
+/// Without what a missing stamp takes part in.
+fn without_unstamped(judged: JudgedPacket, own: &OwnTimes, reply: &TestReply) -> JudgedPacket {
+    let is_there = !is_unstamped_there(reply);
+    let [is_sent, is_received] = [own.sent, own.received].map(|time| time.is_stamped);
+    if is_sent && is_received && is_there {
+        return judged;
+    }
+    JudgedPacket {
+        fate: PacketFate::Unstamped,
+        forward: judged.forward.filter(|_| is_sent && is_there),
+        backward: judged.backward.filter(|_| is_received && is_there),
+        round_trip: None,
+        held: judged.held.filter(|_| is_there),
+    }
 }
 
 /// `slack` is how much an interval of the reflector may err.
 fn contradiction(judged: &JudgedPacket, slack: Bound) -> Option<PacketFate> {
     let is_impossible = |span: Span, bound: Bound| (span + bound.as_span()).is_negative();
+    let is_interval_impossible = |span: Option<Span>| span.is_some_and(|span| is_impossible(span, slack));
     let is_below = |delay: Option<Delay>| delay.is_some_and(|delay| is_impossible(delay.delay, delay.bound));
-    if is_impossible(judged.held, slack) {
+    if is_interval_impossible(judged.held) {
         Some(PacketFate::LeftBeforeArrival)
-    } else if is_impossible(judged.round_trip, slack) {
+    } else if is_interval_impossible(judged.round_trip) {
         Some(PacketFate::HeldTooLong)
     } else if is_below(judged.forward) {
         Some(PacketFate::ForwardBelowZero)
@@ -168,8 +204,8 @@ mod tests {
     }
 
     fn own(received: i64) -> OwnTimes {
-        let clocked =
-            |micros| ClockedTime { time: at(micros), bound: Bound::of(Span::from_micros(10)), is_synchronised: true };
+        let bound = Bound::of(Span::from_micros(10));
+        let clocked = |micros| ClockedTime { time: at(micros), bound, is_synchronised: true, is_stamped: true };
         OwnTimes {
             sent: clocked(0),
             received: clocked(received),
@@ -196,7 +232,7 @@ mod tests {
         assert_eq!(judged.fate, PacketFate::Measured);
         let (forward, backward) = (judged.forward.unwrap(), judged.backward.unwrap());
         assert_eq!((nanos(forward.delay), nanos(backward.delay)), (300_000, 650_000));
-        assert_eq!((nanos(judged.round_trip), nanos(judged.held)), (950_000, 50_000));
+        assert_eq!((judged.round_trip.map(nanos), judged.held.map(nanos)), (Some(950_000), Some(50_000)));
         assert!(forward.bound >= Bound::of(Span::from_micros(30)));
         assert!(forward.bound <= Bound::of(Span::from_micros(31)));
     }
@@ -215,7 +251,7 @@ mod tests {
         let mut theirs = reply(5_000_000, 5_000_050);
         theirs.error = ErrorEstimate::unsynchronised();
         let judged = judge(&own(1000), &theirs);
-        assert_eq!((judged.fate, judged.round_trip.as_nanos()), (PacketFate::Unsynchronised, 950_000));
+        assert_eq!((judged.fate, judged.round_trip.unwrap().as_nanos()), (PacketFate::Unsynchronised, 950_000));
         assert_eq!((judged.forward, judged.backward), (None, None));
         let mut ours = own(1000);
         ours.sent.is_synchronised = false;
@@ -240,6 +276,28 @@ mod tests {
         let mut ours = own(1000);
         ours.sent.is_synchronised = false;
         assert_eq!(judge(&ours, &reply(300, 5_000_000)).fate, PacketFate::HeldTooLong);
+    }
+
+    /// The reply arrived after 700 us and waited 300 us for user space; nothing knows that.
+    #[test]
+    fn a_time_of_user_space_enters_no_delay() {
+        let fate_of = |change: fn(&mut OwnTimes, &mut TestReply)| {
+            let (mut own, mut reply) = (own(1000), reply(300, 350));
+            change(&mut own, &mut reply);
+            let judged = judge(&own, &reply);
+            let known = [judged.forward.is_some(), judged.backward.is_some(), judged.held.is_some()];
+            (judged.fate, known, judged.round_trip.is_some())
+        };
+        let unstamped = |known| (PacketFate::Unstamped, known, false);
+        assert_eq!(fate_of(|own, _| own.received.is_stamped = false), unstamped([true, false, true]));
+        assert_eq!(fate_of(|own, _| own.sent.is_stamped = false), unstamped([false, true, true]));
+        assert_eq!(fate_of(|_, reply| reply.error = ErrorEstimate::unknown()), unstamped([false; 3]));
+        // It left later than T1 says, and still too early.
+        let below_zero = fate_of(|own, reply| {
+            own.sent.is_stamped = false;
+            reply.received = WireTime::of(at(-40));
+        });
+        assert_eq!(below_zero.0, PacketFate::ForwardBelowZero);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 pub mod admission;
 pub mod error_estimate;
 pub mod judge;
+pub mod last_minute;
 pub mod metrics;
 pub mod packet;
 pub mod page_time;

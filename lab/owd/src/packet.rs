@@ -1,8 +1,8 @@
 //! Test packets of STAMP in its unauthenticated mode (RFC 8762, sections 4.2.1 and 4.3.1): bytes to values and back.
 //!
 //! A reply is exactly as long as its request, so a reflector never sends more than it received. Requests of TWAMP-light
-//! (RFC 5357, section 4.1.2) are understood where they are padded to the length of a reply. Extensions (RFC 8972) come
-//! back as they were sent, each marked as not understood.
+//! (RFC 5357, section 4.1.2) are understood where they are padded to the length of a reply, whatever the padding holds.
+//! Extensions (RFC 8972) come back as they were sent, each marked as not understood.
 
 use crate::error_estimate::{ErrorEstimate, TimestampForm};
 use ffclock_units::{Moment, Server, Span, Utc};
@@ -12,6 +12,8 @@ use ffclock_wire::NtpTimestamp;
 pub const BASE_BYTES: usize = 44;
 /// The fields of a reply end here (RFC 5357, section 4.2.1): no shorter request gets one.
 pub const REPLY_FIELDS_BYTES: usize = 41;
+/// The fields of a request end here; zeros follow up to [`BASE_BYTES`] (RFC 8972, figure 1).
+const REQUEST_FIELDS_BYTES: usize = 16;
 /// The longest packet that is reflected: more than any path carries whole.
 pub const PACKET_BYTES_MAX: usize = 9_000;
 /// A TTL that could not be read (RFC 5357, section 4.2.1).
@@ -99,9 +101,15 @@ impl TestRequest {
             sequence: u32::from_be_bytes(get(bytes, 0)),
             sent: WireTime(u64::from_be_bytes(get(bytes, 4))),
             error: ErrorEstimate::from_raw(u16::from_be_bytes(get(bytes, 12))),
-            session: u16::from_be_bytes(get(bytes, 14)),
+            session: if is_padded_freely(bytes) { 0 } else { u16::from_be_bytes(get(bytes, 14)) },
         })
     }
+}
+
+/// Whether the padding of TWAMP-light begins where STAMP has the session's name: it may be random (RFC 5357, section
+/// 4.1.2), another one in each packet, while STAMP has zeros behind the name (RFC 8972, figure 1).
+fn is_padded_freely(bytes: &[u8]) -> bool {
+    bytes.iter().take(BASE_BYTES).skip(REQUEST_FIELDS_BYTES).any(|byte| *byte != 0)
 }
 
 /// A packet of the session-reflector.

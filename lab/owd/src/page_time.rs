@@ -86,13 +86,18 @@ impl PageTime {
     /// The time of a passage. The width of its stamp is in the bound.
     pub(crate) fn time_of(&self, passage: &StampedPassage) -> ClockedTime {
         let stamp = ffclock::Stamp::from_parts(passage.stamp.counter, passage.epoch);
+        let is_stamped = passage.is_stamped();
         match self.clock.time_of(stamp) {
             Ok(time) if time.reading.status != Status::Unsynchronised => ClockedTime {
                 time: time.reading.time,
                 bound: time.reading.bound + Bound::of(self.span(passage.stamp.width)).halved(),
                 is_synchronised: true,
+                is_stamped,
             },
-            _ => ClockedTime { time: self.free_time(passage), bound: Bound::UNKNOWN, is_synchronised: false },
+            _ => {
+                let time = self.free_time(passage);
+                ClockedTime { time, bound: Bound::UNKNOWN, is_synchronised: false, is_stamped }
+            }
         }
     }
 

@@ -15,6 +15,8 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
+/// Packets that are answered per second of each address, unless it is said otherwise.
+pub const RATE: u32 = 10_000;
 /// The requested buffer: a flood is to be counted, not lost in the kernel.
 const BUFFER_BYTES: usize = 4 << 20;
 /// Packets that are taken over between two looks at everything else.
@@ -42,6 +44,8 @@ pub struct ReflectorPlan {
     pub rate: u32,
     /// Whether to answer with a clock that is not synchronised.
     pub unsynchronised: Unsynchronised,
+    /// Who stamps the packets that arrive; by user space alone, replies say that the time is not known.
+    pub stamps: StampMode,
     /// How replies are numbered.
     pub numbering: Numbering,
 }
@@ -53,6 +57,9 @@ pub struct ReflectorCounts {
     pub reflected: u64,
     /// Those of them whose reply says that our clock is not synchronised.
     pub unsynchronised: u64,
+    /// Those of them that the kernel did not stamp. The reply of a synchronised clock says so, by the largest error
+    /// estimate that there is.
+    pub unstamped: u64,
     /// Packets that have no room for a reply.
     pub too_short: u64,
     /// Packets longer than what is handled.
@@ -83,7 +90,7 @@ impl Reflector {
     pub fn open(plan: &ReflectorPlan) -> Result<Self, OwdError> {
         let page = PageTime::open(plan.page.as_deref(), plan.unsynchronised)?;
         let listening = OwdError::network(format!("cannot listen on {}", plan.listen));
-        let socket = StampedSocket::bind(plan.listen, StampMode::Kernel).map_err(listening)?;
+        let socket = StampedSocket::bind(plan.listen, plan.stamps).map_err(listening)?;
         let _ = socket.enlarge_receive_buffer(BUFFER_BYTES);
         Ok(Reflector {
             socket,
@@ -191,8 +198,11 @@ impl Reflector {
         let received = self.page.time_of(arrived);
         let left = self.page.passage_now();
         let sent = self.page.time_of(&left);
+        self.counts.unstamped += u64::from(!received.is_stamped);
         let (error, times) = if received.is_synchronised && sent.is_synchronised {
-            (ErrorEstimate::of(received.bound.max(sent.bound)), [received.time, sent.time])
+            // When user space found the packet says nothing about how long it had waited.
+            let known = received.is_stamped.then(|| ErrorEstimate::of(received.bound.max(sent.bound)));
+            (known.unwrap_or(ErrorEstimate::unknown()), [received.time, sent.time])
         } else {
             self.counts.unsynchronised += 1;
             // Of one origin, also where the clock was synchronised between the two.

@@ -1,11 +1,12 @@
 //! The session-sender: sends test packets at even intervals and judges the replies.
 //!
 //! The time in a packet is read before it is handed over. For our own side of the calculation the kernel's stamp takes
-//! its place when it has come, which is before the reply.
+//! its place when it has come, which is before the reply. Where it does not come, the packet enters no delay that needs
+//! it.
 
 use crate::OwdError;
 use crate::error_estimate::ErrorEstimate;
-use crate::judge::{JudgedPacket, OwnTimes, PacketFate, judge};
+use crate::judge::{JudgedPacket, OwnTimes, PacketFate, is_unstamped_there, judge};
 use crate::packet::{BASE_BYTES, PACKET_BYTES_MAX, TestReply, TestRequest, WireTime};
 use crate::page_time::{PageTime, Unsynchronised};
 use crate::record::OwdRow;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 /// The requested buffer for replies and for stamps of packets sent.
 const BUFFER_BYTES: usize = 8 << 20;
 /// Packets whose stamp of the kernel is waited for.
-const UNSTAMPED_MAX: usize = 1 << 14;
+const AWAITING_STAMP_MAX: usize = 1 << 14;
 /// Packets that are sent, or taken over, between two looks at everything else.
 const BATCH: usize = 256;
 
@@ -42,6 +43,8 @@ pub struct SenderPlan {
     pub bytes: usize,
     /// Whether to measure with a clock that is not synchronised.
     pub unsynchronised: Unsynchronised,
+    /// Who stamps the packets; by user space alone, no delay is known.
+    pub stamps: StampMode,
 }
 
 /// Packets from the reflector's address that are not the first reply to a packet of ours.
@@ -61,6 +64,17 @@ pub struct StrayCounts {
     pub unreachable: u64,
 }
 
+/// Stamps of the kernel that are missing, of packets with a reply. Such packets enter no delay that needs them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UnstampedCounts {
+    /// When requests left (T1).
+    pub sent: u64,
+    /// When requests arrived (T2), as the reflector says by its error estimate.
+    pub reflected: u64,
+    /// When replies arrived (T4).
+    pub received: u64,
+}
+
 /// A sender at its socket.
 pub struct Sender {
     plan: SenderPlan,
@@ -69,9 +83,10 @@ pub struct Sender {
     stamper: Stamper,
     page: PageTime,
     packets: SentPackets,
-    unstamped: VecDeque<(SendId, u64)>,
+    awaiting_stamp: VecDeque<(SendId, u64)>,
     next: Moment<Mono>,
     strays: StrayCounts,
+    unstamped: UnstampedCounts,
     packet: Vec<u8>,
     buffer: Vec<u8>,
 }
@@ -87,7 +102,7 @@ impl Sender {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let socket = StampedSocket::bind(any, StampMode::Kernel).map_err(OwdError::network("cannot open a socket"))?;
+        let socket = StampedSocket::bind(any, plan.stamps).map_err(OwdError::network("cannot open a socket"))?;
         let _ = socket.enlarge_receive_buffer(BUFFER_BYTES);
         // A session is never called 0, which names none.
         let session = random_nonce().map_err(OwdError::network("no random number"))? as u16;
@@ -99,9 +114,10 @@ impl Sender {
             stamper: page.stamper(),
             page,
             packets: SentPackets::new(session, plan.patience),
-            unstamped: VecDeque::new(),
+            awaiting_stamp: VecDeque::new(),
             next: mono_now(),
             strays: StrayCounts::default(),
+            unstamped: UnstampedCounts::default(),
             packet: padded(bytes),
             buffer: vec![0; PACKET_BYTES_MAX + 1],
             plan,
@@ -126,6 +142,11 @@ impl Sender {
     /// What else came.
     pub fn strays(&self) -> StrayCounts {
         self.strays
+    }
+
+    /// Stamps that are missing.
+    pub fn unstamped(&self) -> UnstampedCounts {
+        self.unstamped
     }
 
     /// Sends no more packets; those under way are still waited for.
@@ -199,16 +220,16 @@ impl Sender {
         };
         let stamp = sent.best.map_or(sent.user, |best| best.stamp);
         let number = self.packets.note(request, StampedPassage { stamp, ..before }, mono_now());
-        self.unstamped.push_back((sent.id, number));
-        if self.unstamped.len() > UNSTAMPED_MAX {
-            self.unstamped.pop_front();
+        self.awaiting_stamp.push_back((sent.id, number));
+        if self.awaiting_stamp.len() > AWAITING_STAMP_MAX {
+            self.awaiting_stamp.pop_front();
         }
         Ok(())
     }
 
     fn restamp(&mut self, id: SendId, stamp: ffclock_units::Stamp) {
-        if let Some(place) = self.unstamped.iter().position(|(waiting, _)| *waiting == id)
-            && let Some((_, number)) = self.unstamped.remove(place)
+        if let Some(place) = self.awaiting_stamp.iter().position(|(waiting, _)| *waiting == id)
+            && let Some((_, number)) = self.awaiting_stamp.remove(place)
         {
             self.packets.restamp(number, stamp);
         }
@@ -235,7 +256,7 @@ impl Sender {
         }
     }
 
-    fn judge(&self, packet: &SentPacket, reply: &TestReply, received: &Received) -> OwdRow {
+    fn judge(&mut self, packet: &SentPacket, reply: &TestReply, received: &Received) -> OwdRow {
         let arrived = StampedPassage { stamp: received.best.stamp, epoch: self.page.epoch() };
         let own = OwnTimes {
             sent: self.page.time_of(&packet.passage),
@@ -243,12 +264,15 @@ impl Sender {
             interval: self.page.interval(&packet.passage, &arrived),
             tai_ahead: self.page.tai_ahead(&arrived),
         };
+        self.unstamped.sent += u64::from(!own.sent.is_stamped);
+        self.unstamped.reflected += u64::from(is_unstamped_there(reply));
+        self.unstamped.received += u64::from(!own.received.is_stamped);
         let JudgedPacket { fate, forward, backward, round_trip, held } = judge(&own, reply);
         OwdRow {
             forward,
             backward,
-            round_trip: Some(round_trip),
-            held: Some(held),
+            round_trip,
+            held,
             reflector_sequence: Some(reply.sequence),
             received_counter: Some(arrived.stamp.counter),
             fate,

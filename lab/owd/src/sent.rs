@@ -1,16 +1,20 @@
 //! The packets that a sender has sent and waits for, and which replies belong to them.
 //!
-//! A reply is ours if it names the session and repeats number, time and error estimate of a packet that is waited for.
-//! The time has a fraction of 2^-32 s, so a host that does not see the packets cannot guess it. Memory is bounded: when
-//! too many packets wait, the oldest counts as lost.
+//! A reply is ours if it repeats number, time and error estimate of a packet that is waited for, and names no session
+//! but ours. Reflectors without RFC 8972 name none: they leave zeros there. The time has a fraction of 2^-32 s, so a
+//! host that does not see the packets cannot guess it. Memory is bounded: when too many packets wait, the oldest counts
+//! as lost.
 
 use crate::error_estimate::ErrorEstimate;
 use crate::packet::{TestReply, TestRequest, WireTime};
-use ffclock_units::{CounterEpoch, Moment, Mono, Span, Stamp};
+use ffclock_units::{CounterEpoch, Moment, Mono, Span, Stamp, StampLocation};
 use std::collections::VecDeque;
 
 /// At most this many packets are waited for.
 const WAITING_MAX: usize = 1 << 16;
+/// Stands where a reflector does not repeat the session's name: in RFC 8762, figure 5, and in RFC 5357, section 4.2.1,
+/// these bytes must be zero.
+const UNNAMED: u16 = 0;
 
 /// When a packet passed, and in which epoch of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,14 @@ pub struct StampedPassage {
     pub stamp: Stamp,
     /// The counter's epoch.
     pub epoch: CounterEpoch,
+}
+
+impl StampedPassage {
+    /// Whether the kernel stamped it, or the network card. User space reads the counter before a packet leaves and
+    /// after it came, by an unknown time.
+    pub fn is_stamped(&self) -> bool {
+        matches!(self.stamp.location, StampLocation::Kernel | StampLocation::Hardware)
+    }
 }
 
 /// A packet that was sent.
@@ -87,13 +99,13 @@ impl SentPackets {
     /// # Errors
     /// [`NotOurs`].
     pub fn accept(&mut self, reply: &TestReply) -> Result<SentPacket, NotOurs> {
-        if reply.request.session != self.session {
+        if ![self.session, UNNAMED].contains(&reply.request.session) {
             return Err(NotOurs::OtherSession);
         }
         let first = self.waiting.front().map_or(self.next, |packet| packet.number);
         let number = first + u64::from(reply.request.sequence.wrapping_sub(first as u32));
         let packet = self.find(number).ok_or(NotOurs::NotAwaited)?;
-        if packet.request != reply.request {
+        if packet.request != (TestRequest { session: packet.request.session, ..reply.request }) {
             return Err(NotOurs::Altered);
         }
         packet.replies = packet.replies.saturating_add(1);
@@ -133,7 +145,7 @@ impl SentPackets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Counter, StampLocation, Ticks};
+    use ffclock_units::{Counter, Ticks};
 
     fn mono(millis: i64) -> Moment<Mono> {
         Moment::from_origin(Span::from_millis(millis))
@@ -176,6 +188,24 @@ mod tests {
         let late = reply(&packets, 4);
         assert_eq!(packets.accept(&late), Err(NotOurs::NotAwaited));
         assert!(!packets.is_settled());
+    }
+
+    /// RFC 8762, figure 5: zeros where RFC 8972 has the session's name.
+    #[test]
+    fn a_reply_that_names_no_session_is_known_by_what_else_it_repeats() {
+        let mut packets = SentPackets::new(7, Span::from_millis(100));
+        send(&mut packets, 4);
+        let unnamed = |sequence, sent| {
+            let error = ErrorEstimate::from_raw(0x8001);
+            let request = TestRequest { sequence, sent: WireTime(sent), error, session: 0 };
+            TestReply { sequence, sent: WireTime(1), error, received: WireTime(1), request }
+        };
+        assert_eq!(packets.accept(&unnamed(2, 1002)).unwrap().number, 2);
+        assert_eq!(packets.accept(&unnamed(2, 1002)), Err(NotOurs::Duplicate));
+        assert_eq!(packets.accept(&unnamed(1, 1002)), Err(NotOurs::Altered));
+        let mut other_error = unnamed(1, 1001);
+        other_error.request.error = ErrorEstimate::from_raw(0x8002);
+        assert_eq!(packets.accept(&other_error), Err(NotOurs::Altered));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::judge::{Delay, PacketFate};
 use crate::record::OwdRow;
 use ffclock_statistics::{LogHistogram, Spread};
-use ffclock_units::{Direction, Span};
+use ffclock_units::{Direction, Moment, Span, Utc};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -36,6 +36,13 @@ pub struct OwdFigures {
     pub lost_backward: Option<u64>,
     /// Replies to packets that were sent before one whose reply had come already (RFC 4737, section 3.3).
     pub reordered: u64,
+    /// Those of them that the reflector had received in this order already; unknown where its numbers do not show that
+    /// it keeps a count of its own.
+    pub reordered_forward: Option<u64>,
+    /// Those that were overtaken on the way back, with the same exception.
+    pub reordered_backward: Option<u64>,
+    /// From the first packet to the last [s].
+    pub lasted_s: f64,
     /// To the reflector.
     pub forward: Option<DirectionFigures>,
     /// From the reflector.
@@ -46,6 +53,19 @@ pub struct OwdFigures {
     pub round_trips_below_zero: u64,
     /// In the reflector [ns].
     pub held_ns: Option<Spread>,
+}
+
+impl OwdFigures {
+    /// Whether packets were lost on the way there as they are by a reflector that answers `rate` per second and a
+    /// second's worth at once: more were sent than that, and what arrived is that much within a tenth.
+    pub fn is_limited_to(&self, rate: u32) -> bool {
+        let (Some(1..), Some(lost_backward)) = (self.lost_forward, self.lost_backward) else { return false };
+        let lost = self.fates.get(PacketFate::Lost.name()).copied().unwrap_or(0);
+        let answered = f64::from(rate) * (self.lasted_s + 1.0);
+        // What is lost after the last reply has no direction, and is taken for lost on the way there as well.
+        let arrived = (self.packets - lost + lost_backward) as f64;
+        self.packets as f64 > answered && (arrived / answered - 1.0).abs() < 0.1
+    }
 }
 
 /// One direction of the packets until now. Sizes are in picoseconds.
@@ -65,6 +85,13 @@ impl DirectionTally {
         self.bounds.add(size(delay.bound.as_span()));
     }
 
+    fn merge(&mut self, other: &DirectionTally) {
+        self.below_zero += other.below_zero;
+        self.least = self.least.into_iter().chain(other.least).min();
+        self.delays.merge(&other.delays);
+        self.bounds.merge(&other.bounds);
+    }
+
     /// The figures; `None` of no packets.
     pub fn figures(&self) -> Option<DirectionFigures> {
         Some(DirectionFigures {
@@ -76,23 +103,20 @@ impl DirectionTally {
     }
 }
 
-/// The packets of a run until now.
+/// Packets, whatever their order. Sizes are in picoseconds.
 #[derive(Clone, Debug, Default)]
-pub struct OwdSummary {
-    fates: BTreeMap<PacketFate, u64>,
-    forward: DirectionTally,
-    backward: DirectionTally,
+pub(crate) struct PacketTally {
+    pub(crate) fates: BTreeMap<PacketFate, u64>,
+    pub(crate) forward: DirectionTally,
+    pub(crate) backward: DirectionTally,
     round_trips: LogHistogram,
     round_trips_below_zero: u64,
     held: LogHistogram,
-    order: ReplyOrder,
 }
 
-impl OwdSummary {
-    /// Takes a packet in.
-    pub fn add(&mut self, row: &OwdRow) {
+impl PacketTally {
+    pub(crate) fn add(&mut self, row: &OwdRow) {
         *self.fates.entry(row.fate).or_default() += 1;
-        self.order.add(row);
         if row.fate.is_contradiction() {
             return;
         }
@@ -103,26 +127,75 @@ impl OwdSummary {
         row.held.iter().for_each(|span| self.held.add(size(*span)));
     }
 
+    pub(crate) fn merge(&mut self, other: &PacketTally) {
+        other.fates.iter().for_each(|(fate, count)| *self.fates.entry(*fate).or_default() += count);
+        self.forward.merge(&other.forward);
+        self.backward.merge(&other.backward);
+        self.round_trips.merge(&other.round_trips);
+        self.round_trips_below_zero += other.round_trips_below_zero;
+        self.held.merge(&other.held);
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        self.fates.values().sum()
+    }
+
+    pub(crate) fn by_name(&self) -> BTreeMap<&'static str, u64> {
+        self.fates.iter().map(|(fate, count)| (fate.name(), *count)).collect()
+    }
+
+    pub(crate) fn contradictions(&self) -> u64 {
+        self.fates.iter().filter(|(fate, _)| fate.is_contradiction()).map(|(_, count)| count).sum()
+    }
+
+    pub(crate) fn round_trip_ns(&self) -> Option<Spread> {
+        nanos(&self.round_trips)
+    }
+}
+
+/// The packets of a run until now.
+#[derive(Clone, Debug, Default)]
+pub struct OwdSummary {
+    tally: PacketTally,
+    order: ReplyOrder,
+    /// When the first and the last packet left.
+    ends: Option<(Moment<Utc>, Moment<Utc>)>,
+}
+
+impl OwdSummary {
+    /// Takes a packet in.
+    pub fn add(&mut self, row: &OwdRow) {
+        self.tally.add(row);
+        self.order.add(row);
+        let (first, last) = self.ends.unwrap_or((row.sent, row.sent));
+        self.ends = Some((first.min(row.sent), last.max(row.sent)));
+    }
+
     /// The number of packets with this fate.
     pub fn count(&self, fate: PacketFate) -> u64 {
-        self.fates.get(&fate).copied().unwrap_or(0)
+        self.tally.fates.get(&fate).copied().unwrap_or(0)
     }
 
     /// The figures. Packets whose times contradict one another are counted, and enter no delay.
     pub fn figures(&self) -> OwdFigures {
+        let tally = &self.tally;
         let (lost_forward, lost_backward) = self.order.lost().unzip();
+        let (reordered_forward, reordered_backward) = self.order.reordered_by_way().unzip();
         OwdFigures {
-            packets: self.fates.values().sum(),
-            fates: self.fates.iter().map(|(fate, count)| (fate.name(), *count)).collect(),
-            contradictions: self.fates.iter().filter(|(fate, _)| fate.is_contradiction()).map(|(_, count)| count).sum(),
+            packets: tally.packets(),
+            fates: tally.by_name(),
+            contradictions: tally.contradictions(),
             lost_forward,
             lost_backward,
             reordered: self.order.reordered,
-            forward: self.forward.figures(),
-            backward: self.backward.figures(),
-            round_trip_ns: nanos(&self.round_trips),
-            round_trips_below_zero: self.round_trips_below_zero,
-            held_ns: nanos(&self.held),
+            reordered_forward,
+            reordered_backward,
+            lasted_s: self.ends.map_or(0.0, |(first, last)| (last - first).as_seconds()),
+            forward: tally.forward.figures(),
+            backward: tally.backward.figures(),
+            round_trip_ns: tally.round_trip_ns(),
+            round_trips_below_zero: tally.round_trips_below_zero,
+            held_ns: nanos(&tally.held),
         }
     }
 }
@@ -133,6 +206,10 @@ struct ReplyOrder {
     /// The packet sent last of those with a reply, and how far the reflector's count was behind it then.
     last: Option<(u64, u32)>,
     reordered: u64,
+    /// Those of them that the reflector numbered after the one that overtook them.
+    reordered_forward: u64,
+    /// Whether it has given a reply another number than ours, so that it keeps a count.
+    is_counted: bool,
     /// Lost before a packet with a reply.
     lost_inside: u64,
     /// Lost after the last one with a reply. Packets are given up in the order in which they were sent, so that a later
@@ -147,12 +224,26 @@ impl ReplyOrder {
             *if is_before_last { &mut self.lost_inside } else { &mut self.lost_since } += 1;
             return;
         };
+        self.is_counted |= sequence != row.number as u32;
         if is_before_last {
             self.reordered += 1;
+            self.reordered_forward += u64::from(self.is_after_last(sequence));
         } else {
             self.lost_inside += std::mem::take(&mut self.lost_since);
             self.last = Some((row.number, (row.number as u32).wrapping_sub(sequence)));
         }
+    }
+
+    /// Whether the reflector numbered this reply after that to the packet sent last.
+    fn is_after_last(&self, sequence: u32) -> bool {
+        let last = self.last.map(|(number, behind)| (number as u32).wrapping_sub(behind));
+        last.is_some_and(|last| sequence.wrapping_sub(last).cast_signed() > 0)
+    }
+
+    /// On the way to the reflector, and on the way back; `None` where it may be one without a count.
+    fn reordered_by_way(&self) -> Option<(u64, u64)> {
+        let split = (self.reordered_forward, self.reordered - self.reordered_forward);
+        (self.is_counted || self.reordered == 0).then_some(split)
     }
 
     /// To the reflector, and back. A reflector without a count repeats our numbers, as one does that has missed none:
@@ -230,7 +321,7 @@ impl HeatMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Bound, Counter, Moment};
+    use ffclock_units::{Bound, Counter};
 
     fn row(number: u64, reflector: Option<u32>) -> OwdRow {
         let delay = |micros| Delay { delay: Span::from_micros(micros), bound: Bound::of(Span::from_micros(5)) };
@@ -308,6 +399,39 @@ mod tests {
     #[test]
     fn a_reply_that_was_overtaken_is_reordered() {
         assert_eq!(summary(&[(0, Some(0)), (2, Some(1)), (1, Some(2)), (3, Some(3))]).reordered, 1);
+    }
+
+    #[test]
+    fn reordering_has_a_direction_where_the_reflector_counts() {
+        let by_way = |rows: &[(u64, Option<u32>)]| {
+            let figures = summary(rows);
+            (figures.reordered, figures.reordered_forward, figures.reordered_backward)
+        };
+        // Packet 1 came to the reflector after packet 2.
+        assert_eq!(by_way(&[(0, Some(0)), (2, Some(1)), (1, Some(2)), (3, Some(3))]), (1, Some(1), Some(0)));
+        // It came before, and its reply was overtaken; packet 0 was lost on the way there, so there is a count.
+        assert_eq!(by_way(&[(2, Some(1)), (1, Some(0)), (3, Some(2)), (0, None)]), (1, Some(0), Some(1)));
+        // Our own numbers come back: one without a count does the same.
+        assert_eq!(by_way(&[(0, Some(0)), (2, Some(2)), (1, Some(1))]), (1, None, None));
+        assert_eq!(by_way(&[(0, Some(0)), (1, Some(1))]), (0, Some(0), Some(0)));
+    }
+
+    /// 2 s of 1000 packets each, to one that answers `rate` per second and as many at once.
+    #[test]
+    fn a_reflector_that_answers_fewer_than_were_sent_is_known_by_what_arrived() {
+        let limited_to = |rate: u32, arrived: u32| {
+            let mut summary = OwdSummary::default();
+            let replies = (0..arrived).map(|number| (u64::from(number), Some(number)));
+            let lost = (u64::from(arrived)..1999).map(|number| (number, None));
+            replies.chain(lost).for_each(|(number, reflector)| summary.add(&row(number, reflector)));
+            summary.add(&row(1999, Some(arrived)));
+            summary.figures().is_limited_to(rate)
+        };
+        assert!(limited_to(300, 899) && limited_to(300, 840));
+        // More or less than that arrived, or no more was sent than is answered, or nothing was lost.
+        assert!(!limited_to(300, 1500) && !limited_to(300, 500));
+        assert!(!limited_to(700, 1900) && !limited_to(10_000, 899));
+        assert!(!summary(&[(0, Some(0)), (1, Some(1))]).is_limited_to(1));
     }
 
     #[test]

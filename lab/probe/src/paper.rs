@@ -346,25 +346,22 @@ impl PaperView<'_> {
         all_of(&statements, "needs --stress ip, and the tap").claim(text, "IV, stress")
     }
 
-    /// The paper's stamp is taken from a copy that comes back over loopback, at any time; Linux takes it in the driver.
+    /// The paper's stamp is taken from the multicast copy that comes back over loopback. That of Linux's own socket is
+    /// another mechanism, taken in the driver, and shows nothing about it.
     fn socket_out_breaks_causality(&self) -> PaperClaim {
         let text = "the socket's stamp on the way out can come after the packet is back";
         let delays = || self.digest.all().flat_map(|(_, findings)| &findings.delays);
-        // The paper's own mechanism, where it was measured.
-        let has_copies = delays().any(|delay| delay.site == Site::LoopOut);
-        let stamp = if has_copies { Site::LoopOut } else { Site::SocketOut };
-        let pairs = [(stamp, Site::DriverIn), (stamp, Site::SocketIn)];
+        let pairs = [(Site::LoopOut, Site::DriverIn), (Site::LoopOut, Site::SocketIn)];
         let orders = self.digest.all().flat_map(|(_, findings)| &findings.causality);
         let ours = orders.filter(|order| pairs.contains(&(order.first, order.second)));
         let (packets, broken) =
             ours.fold((0, 0), |(packets, broken), order| (packets.max(order.count), broken + order.violations));
-        let earliest = delays().filter(|delay| delay.site == stamp).map(|delay| delay.delay_ns.min);
+        let earliest = delays().filter(|delay| delay.site == Site::LoopOut).map(|delay| delay.delay_ns.min);
         let Some(earliest) = earliest.reduce(f64::min).filter(|_| packets > 0) else {
-            return Judgement::missing("needs the socket's stamps and the driver").claim(text, "IV and V");
+            return Judgement::missing("needs --multicast, and the socket or the driver").claim(text, "IV and V");
         };
         let words = format!(
-            "{broken} violations; the stamp{} lies up to {} us behind the driver's boundary (the paper: 356 us)",
-            if has_copies { " of the multicast copy" } else { "" },
+            "{broken} violations; the stamp of the multicast copy lies up to {} us behind the driver's boundary (the paper: 356 us)",
             us((-earliest).max(0.0))
         );
         Statement { verdict: VERDICTS[usize::from(broken > 0)], words }.judged().claim(text, "IV and V")

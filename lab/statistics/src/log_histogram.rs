@@ -29,6 +29,19 @@ impl LogHistogram {
         self.ends = Some((low.min(size), high.max(size)));
     }
 
+    /// Counts what another histogram has counted.
+    pub fn merge(&mut self, other: &LogHistogram) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.count += other.count;
+        let both = self.ends.zip(other.ends).map(|(mine, theirs)| (mine.0.min(theirs.0), mine.1.max(theirs.1)));
+        self.ends = both.or(self.ends).or(other.ends);
+    }
+
     /// The number of sizes that were counted.
     pub fn count(&self) -> u64 {
         self.count
@@ -87,6 +100,24 @@ mod tests {
         let bins: Vec<_> = histogram.bins().map(|(size, count)| (size as u64, count)).collect();
         assert_eq!(bins[..2], [(0, 1), (1, 1)]);
         assert_eq!((bins.len(), histogram.count()), (1000, 1000));
+    }
+
+    #[test]
+    fn two_histograms_merge_into_that_of_all_sizes() {
+        let of = |sizes: &mut dyn Iterator<Item = u64>| {
+            let mut histogram = LogHistogram::default();
+            sizes.for_each(|size| histogram.add(size));
+            histogram
+        };
+        let (low, high, all) = (of(&mut (0..500)), of(&mut (500..9000)), of(&mut (0..9000)));
+        for (mut first, second) in [(low.clone(), &high), (high.clone(), &low)] {
+            first.merge(second);
+            assert_eq!((first.spread(), first.count()), (all.spread(), 9000));
+        }
+        let mut empty = LogHistogram::default();
+        empty.merge(&low);
+        empty.merge(&LogHistogram::default());
+        assert_eq!(empty.spread(), low.spread());
     }
 
     #[test]

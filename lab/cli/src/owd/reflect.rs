@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::{GlobalOptions, output};
 use ffclock_owd::PORT;
 use ffclock_owd::page_time::Unsynchronised;
-use ffclock_owd::reflector::{Numbering, Reflector, ReflectorCounts, ReflectorPlan};
-use ffclock_sys::{Interest, Signal, Signals, poll};
+use ffclock_owd::reflector::{Numbering, RATE, Reflector, ReflectorCounts, ReflectorPlan};
+use ffclock_sys::{Interest, Signal, Signals, StampMode, poll};
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
@@ -27,8 +27,8 @@ pub(super) struct Args {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], PORT)))]
     listen: SocketAddr,
-    /// Packets that are answered per second, of each address
-    #[arg(long, value_name = "NUMBER", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Packets that are answered per second, of each address; to the sender, those beyond look lost on the way
+    #[arg(long, value_name = "NUMBER", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// Repeat the sender's numbers instead of counting the packets of each session
     #[arg(long)]
@@ -48,6 +48,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         page: global.page.clone(),
         rate: args.rate,
         unsynchronised: if args.unsynchronised { Unsynchronised::Allow } else { Unsynchronised::Refuse },
+        stamps: StampMode::Kernel,
         numbering: if args.stateless { Numbering::Stateless } else { Numbering::Stateful },
     };
     let mut reflector = Reflector::open(&plan).map_err(failure)?;
@@ -75,6 +76,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
 fn text(counts: &ReflectorCounts) -> String {
     let rest = crate::columns::counted([
         (counts.unsynchronised, "of them with a clock that is not synchronised"),
+        (counts.unstamped, "of them without the kernel's stamp"),
         (counts.too_short, "packets too short for a reply"),
         (counts.too_long, "packets too long"),
         (counts.limited, "beyond the rate of their address"),

@@ -1,17 +1,18 @@
 //! `ffclock-lab owd report`: figures and pictures of a record.
 
 use super::table;
+use crate::drawing::{self, Drawing};
 use crate::failure::Failure;
 use crate::{GlobalOptions, output};
 use ffclock_owd::record::{self, OwdRecord};
+use ffclock_owd::sender::StrayCounts;
 use ffclock_owd::summary::{HeatMap, OwdSummary};
 use ffclock_owd::truth::{self, TruthFigures};
 use ffclock_units::{Direction, Period};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// Options of `ffclock-lab owd report`.
 #[derive(clap::Args)]
@@ -51,7 +52,8 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         "heat": { "forward": heat(Direction::Outgoing), "backward": heat(Direction::Incoming) },
     });
     if let Some(directory) = &args.output {
-        draw(args, directory, &answer)?;
+        let drawing = Drawing { module: "ffclock.owd_report", python: &args.python, output: directory };
+        drawing::draw(&drawing, &format!("One-way delays: {path}"), &output::to_json(&answer)?)?;
     }
     global.answer(&answer, || {
         let truth = truth.as_ref().map(table::truth).unwrap_or_default();
@@ -60,7 +62,8 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if truth.is_some_and(|truth| truth.outside > 0) {
         return Err("the bound of a delay did not hold its true value".into());
     }
-    table::verdict(&figures)
+    // What else came is not recorded.
+    table::verdict(&figures, &StrayCounts::default())
 }
 
 fn compare(record: &OwdRecord, path: &Path) -> Result<TruthFigures, Failure> {
@@ -72,25 +75,4 @@ fn compare(record: &OwdRecord, path: &Path) -> Result<TruthFigures, Failure> {
     let file = File::open(path).map_err(named)?;
     let passages = truth::read_passages(BufReader::new(file), session).map_err(named)?;
     Ok(truth::compare(&record.rows, &passages, period))
-}
-
-fn draw(args: &Args, directory: &Path, answer: &Value) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| format!("cannot run {}: {error}", args.python.display());
-    let json = output::to_json(answer)?;
-    let mut python = Command::new(&args.python)
-        .args(["-m", "ffclock.owd_report", "-", "--output"])
-        .arg(directory)
-        .arg("--title")
-        .arg(format!("One-way delays: {}", args.record.display()))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .map_err(failed)?;
-    // It may end before it has read everything; then its own message and exit code say why.
-    let written = python.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(json.as_bytes()));
-    if !python.wait().map_err(failed)?.success() {
-        let message = "the pictures were not drawn; they need the Python package: pip install 'ffclock[analysis]'";
-        return Err(Failure::from(message));
-    }
-    written.map_err(|error| Failure::from(failed(error)))
 }

@@ -7,14 +7,16 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{GlobalOptions, files, waiting_time};
 use ffclock_owd::judge::PacketFate;
-use ffclock_owd::metrics::exposition;
+use ffclock_owd::last_minute::LastMinute;
+use ffclock_owd::metrics::{RunView, exposition};
 use ffclock_owd::packet::{BASE_BYTES, PACKET_BYTES_MAX};
 use ffclock_owd::page_time::Unsynchronised;
 use ffclock_owd::record::{OwdRow, RecordWriter};
+use ffclock_owd::reflector;
 use ffclock_owd::sender::{Sender, SenderPlan};
 use ffclock_owd::summary::OwdSummary;
 use ffclock_owd::{OwdError, PORT};
-use ffclock_sys::{Interest, Signals, poll, system_utc_now};
+use ffclock_sys::{Interest, Signals, StampMode, mono_now, poll, system_utc_now};
 use ffclock_units::Span;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -28,6 +30,7 @@ use std::path::PathBuf;
   $ ffclock-lab owd send reflector.example:862 --interval '1 ms' --packets 100000 --record delays.parquet
   $ ffclock-lab owd send '[2001:db8::7]:862' --endless --metrics-listen 127.0.0.1:9100
   $ ffclock-lab owd send 192.0.2.7 --json | jq -c '.figures | [.lost_forward, .lost_backward]'
+  $ ffclock-lab owd send 192.0.2.7 --interval '20 us'      (there: owd reflect --rate 60000)
 
 Delays of each direction hold within the bounds of both clocks. Packets whose times contradict one
 another prove that a clock, or its claim, is false: they are counted apart, and the exit code is 1.")]
@@ -35,13 +38,13 @@ pub(super) struct Args {
     /// The reflector: address or name, with a port unless it is 862
     #[arg(value_name = "ADDRESS[:PORT]")]
     to: String,
-    /// Between two packets
+    /// Between two packets; below 100 us a reflector needs a higher --rate, or it leaves packets unanswered
     #[arg(long, value_name = "SPAN", default_value = "10 ms", value_parser = interval)]
     interval: Span,
     /// How many packets
     #[arg(long, value_name = "NUMBER", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
-    /// Send until Ctrl-C instead
+    /// Send until Ctrl-C instead; the last minute has figures of its own
     #[arg(long, conflicts_with = "packets")]
     endless: bool,
     /// How long a reply is waited for
@@ -94,7 +97,35 @@ fn resolve(text: &str) -> Result<SocketAddr, Failure> {
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let outputs = [("--record", args.record.as_deref()), ("--metrics", args.metrics.as_deref())];
     files::check(&[], &outputs)?;
-    let plan = SenderPlan {
+    let plan = plan(global, args)?;
+    if 1.0 / plan.interval.as_seconds() > f64::from(reflector::RATE) {
+        eprintln!(
+            "--interval {} asks for more than the {} packets per second that a reflector answers unless its --rate is higher",
+            plan.interval,
+            reflector::RATE
+        );
+    }
+    let sender = Sender::open(plan.clone()).map_err(failure)?;
+    let about = about(&plan, &sender);
+    let exporter = Exporter::open(args.metrics.as_deref(), args.metrics_listen)?;
+    let writer = args.record.as_ref().map(|path| RecordWriter::create(path, &about)).transpose();
+    let writer = writer.map_err(|error| failure(OwdError::Record(error)))?;
+    let (summary, minute) = (OwdSummary::default(), LastMinute::default());
+    let mut run = SendingRun { sender, exporter, writer, summary, minute };
+    run.measure(plan.packets)?;
+    let (figures, strays, unstamped) = (run.summary.figures(), run.sender.strays(), run.sender.unstamped());
+    let minute = run.minute.figures(mono_now());
+    let answer =
+        json!({ "about": about, "figures": figures, "minute": minute, "strays": strays, "unstamped": unstamped });
+    global.answer(&answer, || {
+        let minute = minute.as_ref().filter(|_| figures.lasted_s > 60.0).map(table::minute).unwrap_or_default();
+        table::page(&about, &figures) + &minute + &table::unstamped(&unstamped) + &table::strays(&strays)
+    })?;
+    table::verdict(&figures, &strays)
+}
+
+fn plan(global: &GlobalOptions, args: &Args) -> Result<SenderPlan, Failure> {
+    Ok(SenderPlan {
         to: resolve(&args.to)?,
         page: global.page.clone(),
         interval: args.interval,
@@ -102,19 +133,8 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         patience: args.patience,
         bytes: args.bytes,
         unsynchronised: if args.unsynchronised { Unsynchronised::Allow } else { Unsynchronised::Refuse },
-    };
-    let sender = Sender::open(plan.clone()).map_err(failure)?;
-    let about = about(&plan, &sender);
-    let exporter = Exporter::open(args.metrics.as_deref(), args.metrics_listen)?;
-    let writer = args.record.as_ref().map(|path| RecordWriter::create(path, &about)).transpose();
-    let writer = writer.map_err(|error| failure(OwdError::Record(error)))?;
-    let mut run = SendingRun { sender, exporter, writer, summary: OwdSummary::default() };
-    run.measure(plan.packets)?;
-    let (figures, strays) = (run.summary.figures(), run.sender.strays());
-    global.answer(&json!({ "about": about, "figures": figures, "strays": strays }), || {
-        table::page(&about, &figures) + &table::strays(&strays)
-    })?;
-    table::verdict(&figures)
+        stamps: StampMode::Kernel,
+    })
 }
 
 fn about(plan: &SenderPlan, sender: &Sender) -> Value {
@@ -132,6 +152,14 @@ struct SendingRun {
     exporter: Exporter,
     writer: Option<RecordWriter>,
     summary: OwdSummary,
+    minute: LastMinute,
+}
+
+/// The metrics.
+fn metrics(sender: &Sender, summary: &OwdSummary, minute: &LastMinute) -> String {
+    let (figures, minute) = (summary.figures(), minute.figures(mono_now()));
+    let (strays, unstamped) = (sender.strays(), sender.unstamped());
+    exposition(&RunView { figures: &figures, minute: minute.as_ref(), strays: &strays, unstamped: &unstamped })
 }
 
 impl SendingRun {
@@ -143,8 +171,8 @@ impl SendingRun {
             for row in rows.drain(..) {
                 self.take(&row).map_err(failure)?;
             }
-            let SendingRun { sender, exporter, summary, .. } = self;
-            exporter.turn(&|| exposition(summary, &sender.strays()))?;
+            let SendingRun { sender, exporter, summary, minute, .. } = self;
+            exporter.turn(&|| metrics(sender, summary, minute))?;
             progress.show(|| self.line(packets));
             if is_asked_to_end(&mut signals) {
                 self.sender.stop();
@@ -153,7 +181,7 @@ impl SendingRun {
         if let Some(writer) = self.writer.take() {
             writer.finish().map_err(|error| failure(OwdError::Record(error)))?;
         }
-        self.exporter.write(&|| exposition(&self.summary, &self.sender.strays()))
+        self.exporter.write(&|| metrics(&self.sender, &self.summary, &self.minute))
     }
 
     fn wait(&self, signals: &Signals) -> Result<(), Failure> {
@@ -166,6 +194,7 @@ impl SendingRun {
 
     fn take(&mut self, row: &OwdRow) -> Result<(), OwdError> {
         self.summary.add(row);
+        self.minute.add(row, mono_now());
         if let Some(writer) = &mut self.writer {
             writer.append(row)?;
         }

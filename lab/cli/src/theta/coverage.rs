@@ -1,7 +1,7 @@
 //! `ffclock-lab theta coverage`.
 
-use super::drawing::{self, Drawing};
 use super::input::{StampingChoice, not_negative, open, picoseconds, whole};
+use crate::drawing::{self, Drawing};
 use crate::progress::Progress;
 use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::coverage::{

@@ -1,8 +1,8 @@
 //! `ffclock-lab theta report`.
 
 use super::analyse;
-use super::drawing::{self, Drawing};
 use super::results::Results;
+use crate::drawing::{self, Drawing};
 use crate::{Failure, GlobalOptions, output};
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! `ffclock-lab theta why`: the story of a large ratio.
 
-use super::drawing::{self, Drawing};
 use super::input::{StampingChoice, failure, not_negative, open, range, whole};
+use crate::drawing::{self, Drawing};
 use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::log::LogReader;
 use ffclock_theta::record::{ProcessId, Round};

@@ -7,6 +7,7 @@ mod common;
 mod counters;
 mod documented;
 mod json;
+mod one_way;
 mod overwriting;
 mod report;
 mod simulating;

@@ -7,7 +7,7 @@ use ffclock_owd::record::OwdRow;
 use ffclock_owd::reflector::{Numbering, Reflector, ReflectorPlan};
 use ffclock_owd::sender::{Sender, SenderPlan};
 use ffclock_page::{BootId, Publication, Writer};
-use ffclock_sys::{SharedPage, system_utc_now};
+use ffclock_sys::{SharedPage, StampMode, system_utc_now};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, StandardUncertainty,
     Status, Ticks,
@@ -133,6 +133,7 @@ pub fn reflector_plan(page: &Path) -> ReflectorPlan {
         page: Some(page.to_owned()),
         rate: 100_000,
         unsynchronised: Unsynchronised::Refuse,
+        stamps: StampMode::Kernel,
         numbering: Numbering::Stateful,
     }
 }
@@ -146,6 +147,7 @@ pub fn plan(page: &Path, to: SocketAddr, packets: u64) -> SenderPlan {
         patience: Span::from_secs(2),
         bytes: BASE_BYTES,
         unsynchronised: Unsynchronised::Refuse,
+        stamps: StampMode::Kernel,
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 mod common;
+mod plain;
 mod stamp_suite;
 
 use common::{Place, Shift, drive, plan, reflector_plan};
@@ -11,9 +12,11 @@ use ffclock_owd::error_estimate::ErrorEstimate;
 use ffclock_owd::judge::PacketFate;
 use ffclock_owd::packet::{BASE_BYTES, TestReply, TestRequest, WireTime};
 use ffclock_owd::page_time::Unsynchronised;
-use ffclock_owd::reflector::{Numbering, Reflector, ReflectorCounts};
-use ffclock_owd::sender::Sender;
+use ffclock_owd::reflector::{Numbering, Reflector, ReflectorCounts, ReflectorPlan};
+use ffclock_owd::sender::{Sender, SenderPlan};
+use ffclock_owd::summary::OwdSummary;
 use ffclock_owd::truth;
+use ffclock_sys::StampMode;
 use ffclock_units::Span;
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -65,8 +68,7 @@ fn without_a_synchronised_page_neither_end_begins_unless_asked() {
     let missing = reflector_plan(&place.path("missing"));
     assert!(matches!(Reflector::open(&missing), Err(OwdError::Page(_))));
 
-    let asked =
-        ffclock_owd::reflector::ReflectorPlan { unsynchronised: Unsynchronised::Allow, ..reflector_plan(&empty) };
+    let asked = ReflectorPlan { unsynchronised: Unsynchronised::Allow, ..reflector_plan(&empty) };
     let mut reflector = Reflector::open(&asked).unwrap();
     let refused = Sender::open(plan(&empty, reflector.address().unwrap(), 10)).err();
     assert!(matches!(refused, Some(OwdError::Unsynchronised { .. })));
@@ -78,6 +80,36 @@ fn without_a_synchronised_page_neither_end_begins_unless_asked() {
         assert!(row.forward.is_none() && row.round_trip.is_some_and(|trip| trip < Span::from_secs(2)), "{row:?}");
     }
     assert!(reflector.counts().unsynchronised > 0);
+}
+
+/// Without the kernel's stamps it is unknown how long a packet waited for user space. What needs the missing one has no
+/// delay; the rest has.
+#[test]
+fn a_stamp_that_is_missing_enters_no_delay_and_is_counted() {
+    let place = Place::new();
+    let page = place.page("page", Shift { error: Span::ZERO, bound: Span::from_micros(10) });
+    let run = |sending: StampMode, reflecting: StampMode| {
+        let asked = ReflectorPlan { stamps: reflecting, ..reflector_plan(&page) };
+        let mut reflector = Reflector::open(&asked).unwrap();
+        let asked = SenderPlan { stamps: sending, ..plan(&page, reflector.address().unwrap(), 20) };
+        let mut sender = Sender::open(asked).unwrap();
+        let rows = drive(&mut sender, &mut reflector);
+        let replies: Vec<_> = rows.into_iter().filter(|row| row.fate != PacketFate::Lost).collect();
+        assert!(!replies.is_empty());
+        (replies, sender.unstamped(), reflector.counts().unstamped)
+    };
+    let (rows, unstamped, there) = run(StampMode::Kernel, StampMode::Kernel);
+    assert!(rows.iter().any(|row| row.fate == PacketFate::Measured), "{unstamped:?} {there} {rows:?}");
+
+    let (rows, unstamped, there) = run(StampMode::User, StampMode::Kernel);
+    let replies = rows.len() as u64;
+    assert_eq!((unstamped.sent, unstamped.received, there), (replies, replies, unstamped.reflected));
+    assert!(rows.iter().all(|row| row.fate == PacketFate::Unstamped && row.round_trip.is_none()), "{rows:?}");
+    assert!(rows.iter().all(|row| row.forward.is_none() && row.backward.is_none()), "{rows:?}");
+
+    let (rows, unstamped, there) = run(StampMode::Kernel, StampMode::User);
+    assert_eq!((unstamped.reflected, there), (rows.len() as u64, rows.len() as u64));
+    assert!(rows.iter().all(|row| row.fate == PacketFate::Unstamped && row.held.is_none()), "{rows:?}");
 }
 
 /// Waits for a packet, while the reflector works.
@@ -132,8 +164,7 @@ fn foreign_senders_get_replies_of_their_own_length() {
 fn a_flood_is_answered_at_the_rate_of_its_address() {
     let place = Place::new();
     let page = place.page("page", Shift { error: Span::ZERO, bound: Span::from_micros(10) });
-    let slow =
-        ffclock_owd::reflector::ReflectorPlan { rate: 5, numbering: Numbering::Stateless, ..reflector_plan(&page) };
+    let slow = ReflectorPlan { rate: 5, numbering: Numbering::Stateless, ..reflector_plan(&page) };
     let mut reflector = Reflector::open(&slow).unwrap();
     let socket = foreign_socket();
     for number in 0..40 {
@@ -145,6 +176,22 @@ fn a_flood_is_answered_at_the_rate_of_its_address() {
     let counts = reflector.counts();
     assert_eq!(counts.reflected + counts.limited, 40);
     assert!(counts.limited >= 30, "{counts:?}");
+}
+
+/// What the reflector does not answer looks as if lost on the way there. How many arrived distinguishes it from what a
+/// network loses.
+#[test]
+fn a_loss_by_the_reflectors_limit_is_recognised() {
+    let place = Place::new();
+    let page = place.page("page", Shift { error: Span::ZERO, bound: Span::from_micros(10) });
+    let mut reflector = Reflector::open(&ReflectorPlan { rate: 50, ..reflector_plan(&page) }).unwrap();
+    let mut sender = Sender::open(plan(&page, reflector.address().unwrap(), 600)).unwrap();
+    let mut summary = OwdSummary::default();
+    drive(&mut sender, &mut reflector).iter().for_each(|row| summary.add(row));
+    let (figures, counts) = (summary.figures(), reflector.counts());
+    assert!(counts.limited > 0, "{counts:?}");
+    assert!(figures.is_limited_to(50), "{counts:?} {figures:?}");
+    assert!(!figures.is_limited_to(25) && !figures.is_limited_to(100), "{counts:?} {figures:?}");
 }
 
 /// Replies that are not to ours, in all the ways that there are, beside one that is.

@@ -6,17 +6,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What is drawn where.
-pub(super) struct Drawing<'a> {
+pub(crate) struct Drawing<'a> {
     /// The module of the package that draws, and takes JSON from its standard input.
-    pub(super) module: &'a str,
+    pub(crate) module: &'a str,
     /// The interpreter.
-    pub(super) python: &'a Path,
+    pub(crate) python: &'a Path,
     /// Its --output.
-    pub(super) output: &'a Path,
+    pub(crate) output: &'a Path,
 }
 
 /// Hands `json` over, and returns what the module prints; what it complains of goes into the failure.
-pub(super) fn draw(drawing: &Drawing<'_>, title: &str, json: &str) -> Result<String, Failure> {
+pub(crate) fn draw(drawing: &Drawing<'_>, title: &str, json: &str) -> Result<String, Failure> {
     let failed = |error: std::io::Error| Failure::from(format!("cannot run {}: {error}", drawing.python.display()));
     let mut python = Command::new(drawing.python)
         .args(["-m", drawing.module, "-", "--title", title, "--output"])
