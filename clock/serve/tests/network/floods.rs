@@ -207,7 +207,8 @@ fn a_flood_of_forged_addresses_shuts_no_one_out() {
     println!("{rate:.0} forged requests a second; {answered} of {asked} honest ones were answered");
     assert!(sent > 10_000, "{sent}");
     assert!(asked >= 10 && answered * 10 >= asked, "{answered} of {asked} honest requests were answered");
-    assert!(is_answered(&serving), "{}", serving.status());
+    // What the kernel still holds of the flood comes before it.
+    assert!((0..20).any(|_| is_answered(&serving)), "{}", serving.status());
 }
 
 /// Whether a request from an address that sends no others is answered within a tenth of a second.

@@ -5,13 +5,15 @@ use crate::record::{Event, Round, SwitchEvent};
 use crate::simulate::{Simulation, Spec};
 use ffclock_units::Counter;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A log that goes away with its directory.
 struct Log(PathBuf);
 
 impl Log {
     fn simulated(scenario: &str, seed: u64) -> Self {
-        let name = format!("ffclock-correlation-{}-{seed}-{}", std::process::id(), scenario.len());
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let name = format!("ffclock-correlation-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let directory = std::env::temp_dir().join(name);
         let simulation = Simulation::new(&Spec::parse(scenario).unwrap(), Path::new("."), seed).unwrap();
         simulation.run_to_log(&directory, &mut |_| ()).unwrap();
