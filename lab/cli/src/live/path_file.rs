@@ -96,6 +96,7 @@ mod tests {
     use crate::lab::link::inside;
     use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
     use crate::live::network;
+    use crate::live::uml::Scratch;
     use std::time::{Duration, Instant};
 
     fn drawn(plan: &str, begin_s: i64) -> Vec<[u32; 2]> {
@@ -137,13 +138,11 @@ mod tests {
     }
 
     /// The directory of a test, which is gone with this value, and a route of no delay in it.
-    struct Place(PathBuf);
+    struct Place(Scratch);
 
     impl Place {
         fn new(name: &str) -> Place {
-            let path = std::env::temp_dir().join(format!("ffclock-live-{name}-{}", std::process::id()));
-            fs::create_dir_all(&path).unwrap();
-            Place(path)
+            Place(Scratch::new(name))
         }
 
         fn route(&self, program: PathBuf) -> Route {
@@ -157,12 +156,6 @@ mod tests {
             let log = self.0.join(name).with_extension("log");
             let task = Task { name, command, log: &log, rights: WorkerRights::AllButTheClock };
             Worker::prepare(&task, WorkerNetwork::Own).unwrap()
-        }
-    }
-
-    impl Drop for Place {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
         }
     }
 

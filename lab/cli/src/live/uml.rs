@@ -24,11 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SKIPPED: i32 = 77;
 
 /// A directory of a test, which is gone with this value.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("ffclock-uml-{name}-{}", std::process::id()));
+    pub(super) fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("ffclock-live-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Scratch(path)
     }
