@@ -23,7 +23,6 @@ use crate::establish::Establisher;
 use crate::host_counter::{self, Host, HostCounter, ThisHost};
 use crate::journal::{Journal, Weight};
 use crate::kernel_clock::KernelClockDriver;
-use crate::leaps::{self, Vote};
 use crate::memory::{Circumstances, RateStore};
 use crate::peer::{Beginning, Context, Environment, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
@@ -33,7 +32,7 @@ use ffclock_estimator::RateMemory;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
-use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status, Utc};
+use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status};
 use polling::Polling;
 use pools::Pools;
 use std::path::Path;
@@ -412,35 +411,6 @@ impl<'a> Keeper<'a> {
             if peer.is_found_by_name() && peer.wants_look_up(self.context.now) {
                 peer.look_up(&mut self.resolver, &mut self.context);
             }
-        }
-    }
-
-    fn adopt_leaps(&mut self, now: Moment<Utc>) {
-        // A server that is not believed about the time is not believed about leap seconds. Without a majority the table
-        // stays as it is: one that was announced is still to come.
-        let voters = self.peers.iter().enumerate();
-        let heard = voters.filter(|(server, peer)| peer.was_heard() && self.election.is_truechimer(*server));
-        let heard: Vec<&Peer> = heard.map(|(_, peer)| peer).collect();
-        let trust = heard.iter().any(|peer| peer.config().vote.trust);
-        let deciding = heard.iter().filter(|peer| peer.config().vote.trust || !trust);
-        let votes: Vec<Vote> = deciding.map(|peer| Vote { announced: peer.announced() }).collect();
-        if votes.is_empty() {
-            return;
-        }
-        let decision = leaps::decide(self.leaps, now, &votes);
-        let journal = &mut self.context.journal;
-        if decision.is_disputed {
-            journal.notice("servers do not agree about a leap second", "");
-        }
-        if decision.is_one_too_many {
-            journal.warn("a second leap second in one run cannot be taken in: restart ffclockd before it", "");
-        }
-        if decision.table == self.leaps {
-            return;
-        }
-        self.leaps = decision.table;
-        for peer in &mut self.peers {
-            peer.set_leaps(decision.table);
         }
     }
 

@@ -1,8 +1,10 @@
 //! The leap second to believe in, if servers announce different ones.
 //!
-//! The rule is that of the vote about the time. The latest announcement of each believed server is its vote, of the
-//! trusted ones where there are any. A leap second is accepted when more servers announce it than do not, and withdrawn
-//! when more do not than do. Without a majority everything stays as it was. A leap second that has happened is history.
+//! The rule is that of the vote about the time. The latest announcement of each believed server that answers is its
+//! vote, of the trusted ones where there are any. A leap second is accepted when more servers announce it than do not,
+//! and withdrawn when more do not than do. Without a majority everything stays as it was. A leap second that has
+//! happened is history, and so is one that is about to: around it servers clear what they announced, each by its own
+//! clock.
 //!
 //! Nothing is decided a month in advance. Servers announce a leap second for the end of the present month, and some
 //! leave their indicator set for hours after one. A daemon that has just started then takes it for one at the end of
@@ -21,6 +23,10 @@ pub(crate) struct Vote {
 /// first day of a month.
 const DECIDED_WITHIN_SECONDS: i64 = 27 * 86_400;
 
+/// A leap second is not withdrawn this shortly before it. Servers clear their announcement early by the error of their
+/// clocks, and masters of PTP by up to two intervals between messages that announce.
+const SETTLED_BEFORE_SECONDS: i64 = 60;
+
 /// The outcome of the vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
@@ -28,7 +34,7 @@ pub(crate) struct Decision {
     pub(crate) table: LeapTable,
     /// Not all servers say the same.
     pub(crate) is_disputed: bool,
-    /// A leap second that cannot be accepted, since the table already holds one that has happened.
+    /// A leap second that cannot be accepted, since the table already holds one that can no longer be withdrawn.
     pub(crate) is_one_too_many: bool,
 }
 
@@ -43,9 +49,11 @@ pub(crate) fn decide(table: LeapTable, now: Moment<Utc>, votes: &[Vote]) -> Deci
     let stays = |known: &LeapAnnouncement| balance(*known, votes) != Ordering::Less;
     let kept = table.announced().filter(stays);
     let is_disputed = votes.iter().any(|vote| word(vote) != votes.first().and_then(word));
-    let has_happened = table.announced().is_some_and(|known| known.utc_second <= now.whole_seconds());
-    let decided = if has_happened { table } else { elected.or(kept).map_or(LeapTable::built_in(), LeapTable::with) };
-    Decision { table: decided, is_disputed, is_one_too_many: has_happened && elected.is_some() }
+    let is_settled = |known: LeapAnnouncement| known.utc_second - SETTLED_BEFORE_SECONDS <= now.whole_seconds();
+    let settled = table.announced().filter(|known| is_settled(*known));
+    let decided = settled.or(elected).or(kept).map_or(LeapTable::built_in(), LeapTable::with);
+    let is_one_too_many = settled.is_some() && elected.is_some_and(|leap| Some(leap) != settled);
+    Decision { table: decided, is_disputed, is_one_too_many }
 }
 
 /// How many servers announce a leap second against how many do not.
@@ -90,13 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_announced_can_be_withdrawn_until_it_has_happened() {
+    fn what_was_announced_can_be_withdrawn_until_it_is_about_to_happen() {
         let announced = LeapTable::with(INSERT);
-        assert_eq!(decide(announced, before(1), &votes(&[None])).table, LeapTable::built_in());
-        for late in [0, -1, -86_400, -86_400 * 300] {
-            assert_eq!(decide(announced, before(late), &votes(&[None])).table, announced, "{late}");
-            assert_eq!(decide(announced, before(late), &votes(&[Some(INSERT)])).table, announced, "{late}");
+        assert_eq!(decide(announced, before(61), &votes(&[None])).table, LeapTable::built_in());
+        // The inserted second has the label of the one before.
+        for late in [60, 2, 1, 0, -1, -86_400, -86_400 * 300] {
+            for words in [[None], [Some(INSERT)], [Some(DELETE)]] {
+                assert_eq!(decide(announced, before(late), &votes(&words)).table, announced, "{late} {words:?}");
+            }
         }
+        assert!(!decide(announced, before(1), &votes(&[Some(INSERT)])).is_one_too_many);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod feed;
 mod guard;
+mod leaps;
 mod link;
 mod outcome_log;
 mod ptp;
@@ -28,8 +29,8 @@ use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
 use ffclock_sys::{BestStamp, SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{
-    Counter, CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server,
-    ServerIdentity, ServerQuality, Span, Stamp, Status, Utc,
+    Counter, CounterEpoch, Estimate, Exchange, LeapTable, Moment, Mono, Period, Server, ServerIdentity, ServerQuality,
+    Span, Stamp, Status, Utc,
 };
 use guard::{OpenedDatagram, PacketGuard};
 use link::{BUFFER_BYTES, Link};
@@ -132,7 +133,6 @@ pub(crate) struct Peer {
     /// The number of the request that the events belong to.
     request: u64,
     last: LastExchange,
-    announced: Option<LeapAnnouncement>,
     reported: Reported,
 }
 
@@ -175,7 +175,6 @@ impl Peer {
             unwritten: Vec::new(),
             request: 0,
             last: LastExchange::default(),
-            announced: None,
             reported: Reported::default(),
         }
     }
@@ -535,20 +534,6 @@ impl Peer {
         self.last.server.is_some()
     }
 
-    /// The leap second that it last announced, which may have passed.
-    pub(crate) fn announced(&self) -> Option<LeapAnnouncement> {
-        self.feed.as_ref().map_or(self.announced, |feed| feed.announced())
-    }
-
-    /// Sets the leap seconds that hold from now on.
-    pub(crate) fn set_leaps(&mut self, leaps: LeapTable) {
-        self.environment.leaps = leaps;
-        self.source.set_leaps(leaps);
-        if let Some(feed) = &mut self.feed {
-            feed.set_leaps(leaps);
-        }
-    }
-
     /// The knowledge of the counter's rate that is worth storing.
     pub(crate) fn memory(&self) -> Option<RateMemory> {
         self.estimator.memory()
@@ -705,8 +690,8 @@ impl Peer {
                 self.record(self.request, None);
                 self.log(context, Weight::Detail, "no reply", "");
             }
-            Event::LeapAnnounced(leap) => self.announced = Some(*leap),
-            Event::LeapWithdrawn(_) => self.announced = None,
+            // What holds is asked for ([`Peer::leap_vote`]).
+            Event::LeapAnnounced(_) | Event::LeapWithdrawn(_) => {}
         }
         let is_exchange = matches!(event, Event::Exchange(_) | Event::EarlierExchange(_));
         is_exchange || matches!(event, Event::Unreachable | Event::Reachable)

@@ -9,7 +9,7 @@ use crate::request::{AcceptedReply, Expired, Requests};
 use crate::schedule::Schedule;
 use crate::statistics::increase;
 use crate::{Event, Nonce, PollPlace, Reachability, Rejection, SourceConfig, Statistics, Ticket, Transmit};
-use ffclock_units::{LeapTable, Moment, Mono, Server, Span, Stamp};
+use ffclock_units::{LeapAnnouncement, LeapTable, Moment, Mono, Server, Span, Stamp};
 use ffclock_wire::{KissCode, Mode, Packet};
 
 /// The conversation with one NTP server.
@@ -138,10 +138,16 @@ impl Source {
         self.leaps = leaps;
     }
 
+    /// The leap second that the server announces, until a day after it.
+    pub fn announced(&self) -> Option<LeapAnnouncement> {
+        self.leap_watch.announced()
+    }
+
     /// The server has another address, or is to be tried again after it refused. A new conversation begins, with a
-    /// burst. Counts stay, and so does a slowdown that the server asked for.
+    /// burst. Counts stay, and so does a slowdown that the server asked for; what it announced is forgotten.
     pub fn retarget(&mut self, now: Moment<Mono>) {
         self.requests.clear();
+        self.leap_watch = LeapWatch::default();
         self.interleaving = Interleaving::default();
         self.outbox = None;
         self.reach = Reach::default();

@@ -1,10 +1,45 @@
-//! What the log says about leap seconds.
+//! Which leap seconds hold by the servers' words, and what the log says about them.
 
 use super::Keeper;
 use crate::journal::{Entry, Weight};
+use crate::leaps::{self, Vote};
+use crate::peer::Peer;
 use ffclock_units::{LeapAnnouncement, Moment, Span, Utc};
 
 impl Keeper<'_> {
+    /// Takes over what the servers decide about leap seconds at `now`.
+    pub(super) fn adopt_leaps(&mut self, now: Moment<Utc>) {
+        let votes = self.leap_votes();
+        if votes.is_empty() {
+            return;
+        }
+        let decision = leaps::decide(self.leaps, now, &votes);
+        let journal = &mut self.context.journal;
+        if decision.is_disputed {
+            journal.notice("servers do not agree about a leap second", "");
+        }
+        if decision.is_one_too_many {
+            journal.warn("a second leap second in one run cannot be taken in: restart ffclockd before it", "");
+        }
+        if decision.table == self.leaps {
+            return;
+        }
+        self.leaps = decision.table;
+        for peer in &mut self.peers {
+            peer.set_leaps(decision.table);
+        }
+    }
+
+    /// The words of those that decide. A server that is not believed about the time is not believed about leap seconds.
+    /// What gives no word, be it a reference or a silent server, is not against one either.
+    fn leap_votes(&self) -> Vec<Vote> {
+        let voters = self.peers.iter().enumerate().filter(|(server, _)| self.election.is_truechimer(*server));
+        let words: Vec<(&Peer, Vote)> = voters.filter_map(|(_, peer)| Some((peer, peer.leap_vote()?))).collect();
+        let is_trusted = |(peer, _): &(&Peer, Vote)| peer.config().vote.trust;
+        let trust = words.iter().any(|word| is_trusted(word));
+        words.iter().filter(|word| is_trusted(word) || !trust).map(|(_, vote)| *vote).collect()
+    }
+
     /// Logs which leap second is announced, if that has changed. If the journal holds the entry back because it wrote
     /// one of the kind a moment ago, a later publication logs it, so that the newest entry in the log is always true.
     pub(super) fn log_leap(&mut self) {

@@ -1,6 +1,7 @@
 //! The keeper among servers and witnesses that a test controls: breaks of the counter's run, leap seconds, addresses
 //! that change.
 
+mod leap_seconds;
 mod log_and_record;
 mod machine;
 mod polling;
@@ -605,111 +606,6 @@ impl Case {
             status.sources.iter().zip(&before).all(|(source, before)| source.exchanges > before + 1)
         });
     }
-}
-
-#[test]
-fn an_announced_leap_second_stands_in_the_page_until_it_is_withdrawn() {
-    let (mut case, _) = before_midnight("announced", 1, 5 * 86_400);
-    case.run_exchanges();
-    assert_eq!(case.leap_step().after, 37);
-    case.announce(0, LeapIndicator::Insert);
-    let status = case.run_until("the announcement", |status| {
-        status.clock.as_ref().is_some_and(|clock| clock.leap == Some((MIDNIGHT, 1)))
-    });
-    assert!(has_event(&status, "a leap second is announced"));
-    assert_eq!(case.leap_step(), AHEAD);
-    assert_eq!(status.clock.unwrap().tai_offset_s, 37);
-    case.announce(0, LeapIndicator::None);
-    let status =
-        case.run_until("the withdrawal", |status| status.clock.as_ref().is_some_and(|clock| clock.leap.is_none()));
-    assert!(has_event(&status, "withdrawn"));
-    assert_eq!(case.leap_step().after, 37);
-    case.announce(0, LeapIndicator::Delete);
-    case.run_exchanges();
-    assert_eq!(case.leap_step(), LeapStep { before: 37, after: 36, at: MIDNIGHT + 36 });
-}
-
-#[test]
-fn one_server_of_three_cannot_make_a_leap_second() {
-    let (mut case, _) = before_midnight("liar", 3, 5 * 86_400);
-    case.run_exchanges();
-    for liar in 0..3 {
-        case.announce(liar, LeapIndicator::Insert);
-        case.run_exchanges();
-        let status = case.keeper.status();
-        assert_eq!(case.leap_step().after, 37, "server {liar}");
-        assert!(has_event(&status, "do not agree about a leap second"));
-        case.announce(liar, LeapIndicator::None);
-        case.run_exchanges();
-    }
-    case.announce(0, LeapIndicator::Insert);
-    case.announce(2, LeapIndicator::Insert);
-    case.run_exchanges();
-    assert_eq!(case.leap_step(), AHEAD);
-}
-
-#[test]
-fn a_dispute_about_the_time_withdraws_no_leap_second() {
-    let truth = Truth::beginning_at(CounterId::CPU, Moment::from_origin(Span::from_secs(MIDNIGHT - 86_400)));
-    let servers = (0..2).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
-    let mut case = Case::start("dispute", servers, "counter = \"tsc\"\n[estimator]\nstep_patience = \"1 s\"");
-    for server in 0..2 {
-        case.announce(server, LeapIndicator::Insert);
-    }
-    case.run_exchanges();
-    assert_eq!(case.leap_step(), AHEAD);
-    case.servers[1].behave(|behaviour| behaviour.lie = Span::from_millis(50));
-    let is_disputed = |status: &StatusReport| status.quorum == Some(QuorumReport::Disagreement);
-    let status = case.run_until("a dispute", is_disputed);
-    assert_eq!((case.leap_step(), status.clock.unwrap().leap), (AHEAD, Some((MIDNIGHT, 1))));
-    assert!(!has_event(&case.keeper.status(), "withdrawn"));
-}
-
-#[test]
-fn an_indicator_left_over_from_midnight_is_no_leap_second_next_month() {
-    let (mut case, _) = before_midnight("leftover", 1, -3600);
-    case.announce(0, LeapIndicator::Insert);
-    case.run_exchanges();
-    assert_eq!(case.leap_step().after, 37);
-    assert_eq!(case.keeper.status().clock.unwrap().leap, None);
-}
-
-#[test]
-fn the_clock_goes_through_a_leap_second_as_the_server_does() {
-    let (mut case, truth) = before_midnight("through", 1, 3);
-    let leaps = LeapTable::with(INSERT);
-    case.servers[0].behave(|behaviour| (behaviour.leap, behaviour.leaps) = (LeapIndicator::Insert, leaps));
-    case.run_until("the announcement", |status| {
-        status.clock.as_ref().is_some_and(|clock| clock.leap == Some((MIDNIGHT, 1)))
-    });
-    let judge = |case: &Case| {
-        let counter = case.keeper.host_counter.read();
-        let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
-        // If the leap second begins or ends within the bound, the labels on either side of it are a second apart.
-        let (tai, bound) = (truth.at(counter), reading.bound.as_span());
-        let (early, late) = (leaps.utc_from_tai(tai - bound), leaps.utc_from_tai(tai + bound));
-        let possible = Span::ZERO..=bound + bound;
-        let is_possible = possible.contains(&(reading.time - early)) || possible.contains(&(late - reading.time));
-        assert!(is_possible, "{:?} is not between {early:?} and {late:?}", reading.time);
-        reading.time
-    };
-    let mut labels = Vec::new();
-    loop {
-        case.turn();
-        labels.push(judge(&case));
-        let status = case.keeper.status();
-        let clock = status.clock.as_ref().unwrap();
-        if clock.utc_ns > (MIDNIGHT + 3) * 1_000_000_000 {
-            assert_eq!((clock.tai_offset_s, clock.leap), (38, None));
-            break;
-        }
-    }
-    assert!(labels.windows(2).any(|pair| pair[1] < pair[0]), "the second before midnight came twice");
-    // The server stops announcing the leap second that has happened: that withdraws nothing.
-    case.announce(0, LeapIndicator::None);
-    case.run_exchanges();
-    judge(&case);
-    assert_eq!(case.leap_step(), AHEAD);
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use super::{Beginning, Context, Ptp, Reference};
 use crate::config::ServerConfig;
 use crate::journal::{WHOLE, Weight};
+use crate::leaps::Vote;
 use ffclock_control::protocol::SourceReport;
 use ffclock_ptp::PortIdentity;
 use ffclock_source::Reachability;
 use ffclock_sys::StampQuality;
-use ffclock_units::{Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Span};
+use ffclock_units::{Exchange, LeapTable, Moment, Mono, Span};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
@@ -78,8 +79,8 @@ pub(super) trait Feed {
     fn quality(&self) -> StampQuality;
     /// Who gives the exchanges, where it may be one or another.
     fn counterpart(&self) -> Option<Counterpart>;
-    /// The leap second that was last announced, which may have passed.
-    fn announced(&self) -> Option<LeapAnnouncement>;
+    /// Its word about leap seconds, if it gives one.
+    fn leap_vote(&self) -> Option<Vote>;
     /// Sets the leap seconds that hold from now on.
     fn set_leaps(&mut self, leaps: LeapTable);
     /// Takes over options that may change while it runs.

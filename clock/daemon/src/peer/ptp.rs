@@ -13,6 +13,7 @@ mod tests;
 use super::feed::{Counterpart, Feed, Note};
 use super::{Beginning, Context, EARLIEST_PRESENT, Environment};
 use crate::config::{DelayChoice, DeviceStamps, MessageInterval, PtpPlace, ServerConfig, StampChoice, TimescaleChoice};
+use crate::leaps::Vote;
 use ffclock_control::protocol::{PtpReport, SourceReport};
 use ffclock_ptp::{
     ArbitraryTimescale, Channel, ClaimRules, ClockClass, ClockIdentity, DelayMechanism, Delivery, ExchangePairing,
@@ -20,7 +21,7 @@ use ffclock_ptp::{
 };
 use ffclock_source::{LeapWatch, Reachability};
 use ffclock_sys::{SocketEvent, StampQuality};
-use ffclock_units::{Bound, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Span};
+use ffclock_units::{Bound, Exchange, LeapTable, Moment, Mono, Period, Span};
 use link::PtpLink;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -242,6 +243,7 @@ impl Ptp {
         self.pairing.restart();
         if self.master.is_some_and(|last| last.port != master.port) {
             self.exchanges.clear();
+            self.leap_watch = LeapWatch::default();
         }
         self.master = Some(master);
         self.notes.push(Note::notice("this master is the best and is followed", described(&master)).lasting());
@@ -337,8 +339,8 @@ impl Feed for Ptp {
         self.master.map(|master| Counterpart::Master(master.port, self.server.ptp.domain))
     }
 
-    fn announced(&self) -> Option<LeapAnnouncement> {
-        self.leap_watch.announced()
+    fn leap_vote(&self) -> Option<Vote> {
+        Some(Vote { announced: self.leap_watch.announced() })
     }
 
     fn set_leaps(&mut self, leaps: LeapTable) {

@@ -12,11 +12,12 @@ mod tests;
 use super::feed::{Counterpart, Feed, Note};
 use super::{Beginning, Context, Pace};
 use crate::config::{ReferenceConfig, ReferenceInput, ServerConfig};
+use crate::leaps::Vote;
 use ffclock_control::protocol::SourceReport;
 use ffclock_reference::{NumberingRefused, Sample, SamplePairing, number};
 use ffclock_source::Reachability;
 use ffclock_sys::StampQuality;
-use ffclock_units::{Bound, Exchange, Leap, LeapAnnouncement, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
+use ffclock_units::{Bound, Exchange, Leap, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
 use inputs::Input;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -206,7 +207,7 @@ impl Feed for Reference {
         None
     }
 
-    fn announced(&self) -> Option<LeapAnnouncement> {
+    fn leap_vote(&self) -> Option<Vote> {
         None
     }
 

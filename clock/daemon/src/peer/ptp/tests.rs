@@ -13,7 +13,7 @@ use ffclock_ptp::{
     PtpTimestamp, ScaledVariance, TimeSource,
 };
 use ffclock_sys::Stamper;
-use ffclock_units::{Counter, CounterEpoch, Direction, Stamp, StampLocation, Status, Ticks};
+use ffclock_units::{Counter, CounterEpoch, Direction, LeapAnnouncement, Stamp, StampLocation, Status, Ticks};
 
 fn environment() -> Environment {
     Environment {
@@ -319,10 +319,14 @@ fn a_master_announces_a_leap_second() {
     server.take(PtpEvent::MasterChosen(announcing), now);
     pair(&mut server, 1_000_000);
     // The end of November 2026.
-    assert_eq!(server.announced(), Some(LeapAnnouncement { utc_second: 1_796_083_200, change: 1 }));
+    assert_eq!(server.leap_vote(), Some(Vote { announced: Some(LeapAnnouncement { utc_second: 1_796_083_200, change: 1 }) }));
     server.take(PtpEvent::MasterChanged(master(1)), now);
     pair(&mut server, 2_000_000);
-    assert_eq!(server.announced(), None, "it was withdrawn");
+    assert_eq!(server.leap_vote(), Some(Vote { announced: None }), "it was withdrawn");
+    server.take(PtpEvent::MasterChosen(announcing), now);
+    pair(&mut server, 3_000_000);
+    server.take(PtpEvent::MasterChosen(master(2)), now);
+    assert_eq!(server.leap_vote(), Some(Vote { announced: None }), "that was the word of another");
 }
 
 #[test]
