@@ -5,11 +5,11 @@
 //! be ours.
 //!
 //! The addresses of one name may be one operator's. Where other servers vote, the servers of a pool that vote are
-//! therefore always fewer than the others together ([`Keeper::within_shares`]); the rest are spare: asked and measured,
-//! so that they can step in at once.
+//! therefore always fewer than the others together, and of two pools alone as many of the one as of the other
+//! ([`Keeper::within_shares`]); the rest are spare: asked and measured, so that they can step in at once.
 
 use super::Keeper;
-use crate::config::{PoolVotes, ServerConfig};
+use crate::config::{PoolVotes, ServerAddress, ServerConfig};
 use crate::journal::{Entry, Weight};
 use crate::peer::Peer;
 use crate::pool::Pool;
@@ -55,6 +55,25 @@ impl Pools {
         let Some(since) = self.false_since.get_mut(server) else { return false };
         *since = (belief == BeliefReport::Falseticker).then(|| since.unwrap_or(now));
         since.is_some_and(|since| now - since >= FALSE_FOR)
+    }
+}
+
+/// The name of the pool that a server votes for with others of it, unless each of them votes for itself.
+fn shared_name(config: &ServerConfig) -> Option<&ServerAddress> {
+    config.pool().filter(|_| config.pool.pool_votes == PoolVotes::Minority)
+}
+
+/// How many servers of a pool vote beside others, given the number of voices of each other pool and of each server by
+/// itself: fewer than these together, or as many where there is only one other; `None` for all, where there is none.
+///
+/// It is enough that each pool is held against all voices of the others, spare ones too. Where one has as many as all
+/// others together, each of these has fewer than they have together, so beside one fewer than that none of them is in
+/// the majority either.
+fn most_votes(others: &[usize]) -> Option<usize> {
+    match others {
+        [] => None,
+        [one] => Some(*one),
+        _ => Some(others.iter().sum::<usize>().saturating_sub(1)),
     }
 }
 
@@ -134,30 +153,42 @@ impl Keeper<'_> {
         self.pools.pools.iter().filter(wants).map(Pool::next_look_up).min()
     }
 
-    /// Of these servers, which may vote, those that do: of a pool fewer than the others together (at least one), unless
-    /// it may vote with each or stands alone. Those that answer come first.
+    /// Of these servers, which may vote, those that do: of a pool as many as [`most_votes`] says, unless it may vote with
+    /// each. Those that answer come first.
     pub(super) fn within_shares(&self, servers: &[usize]) -> Vec<usize> {
         servers.iter().copied().filter(|server| !self.is_beyond_share(*server, servers)).collect()
     }
 
     fn is_beyond_share(&self, server: usize, servers: &[usize]) -> bool {
-        let Some(config) = self.peers.get(server).map(Peer::config) else { return false };
-        let Some(pool) = config.pool().filter(|_| config.pool.pool_votes == PoolVotes::Minority) else { return false };
+        let Some(pool) = self.peers.get(server).and_then(|peer| shared_name(peer.config())) else { return false };
         let is_mate = |other: &usize| self.peers.get(*other).is_some_and(|peer| peer.config().pool() == Some(pool));
-        let is_equal =
-            |other: &usize| self.peers.get(*other).is_some_and(|peer| peer.config().vote.trust == config.vote.trust);
-        let has_voice = |other: &usize| self.peers.get(*other).is_some_and(|peer| self.has_voice(peer));
-        let others = servers.iter().filter(|other| !is_mate(other) && is_equal(other) && has_voice(other)).count();
-        if others == 0 {
-            return false;
-        }
+        let Some(most) = most_votes(&self.voices_beside(server, servers)) else { return false };
         let mut mates: Vec<usize> = servers.iter().copied().filter(is_mate).collect();
         let worth = |mate: &usize| {
             let peer = self.peers.get(*mate);
             (!peer.is_some_and(Peer::answers), !peer.is_some_and(Peer::was_heard), *mate)
         };
         mates.sort_by_key(worth);
-        mates.iter().skip((others - 1).max(1)).any(|mate| *mate == server)
+        mates.iter().skip(most).any(|mate| *mate == server)
+    }
+
+    /// The numbers of voices beside the pool of `server`: of each other pool, and one for each server by itself. Only
+    /// those that are as trusted as it is vote with it.
+    fn voices_beside(&self, server: usize, servers: &[usize]) -> Vec<usize> {
+        let Some(own) = self.peers.get(server).map(Peer::config) else { return Vec::new() };
+        let peers = servers.iter().filter_map(|other| self.peers.get(*other));
+        let is_beside = |peer: &&Peer| peer.config().pool() != own.pool() && peer.config().vote.trust == own.vote.trust;
+        let mut voices = Vec::new();
+        let mut pools: Vec<(&ServerAddress, usize)> = Vec::new();
+        for peer in peers.filter(is_beside).filter(|peer| self.has_voice(peer)) {
+            match (shared_name(peer.config()), pools.last_mut()) {
+                (None, _) => voices.push(1),
+                (Some(name), Some((last, count))) if *last == name => *count += 1,
+                (Some(name), _) => pools.push((name, 1)),
+            }
+        }
+        voices.extend(pools.iter().map(|(_, count)| *count));
+        voices
     }
 
     /// Whether a server votes or is still waited for.
@@ -169,5 +200,46 @@ impl Keeper<'_> {
     pub(super) fn is_spare(&self, server: usize) -> bool {
         let servers = self.electable();
         servers.contains(&server) && self.is_beyond_share(server, &servers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many servers of each pool vote, beside this many servers by themselves.
+    fn votes<const POOLS: usize>(pools: [usize; POOLS], alone: usize) -> [usize; POOLS] {
+        let beside = |own: usize| {
+            let others = pools.iter().enumerate().filter(|(pool, _)| *pool != own).map(|(_, voices)| *voices);
+            others.chain(std::iter::repeat_n(1, alone)).collect::<Vec<_>>()
+        };
+        std::array::from_fn(|pool| most_votes(&beside(pool)).map_or(pools[pool], |most| most.min(pools[pool])))
+    }
+
+    #[test]
+    fn a_pool_alone_votes_with_all_and_two_share_the_votes() {
+        assert_eq!(votes([4], 0), [4]);
+        assert_eq!(votes([4, 4], 0), [4, 4]);
+        assert_eq!(votes([4, 2], 0), [2, 2]);
+        assert_eq!(votes([1, 4], 0), [1, 1]);
+        assert_eq!(votes([4], 1), [1]);
+        assert_eq!(votes([4], 2), [1]);
+        assert_eq!(votes([4], 5), [4]);
+        assert_eq!(votes([4, 2], 1), [2, 2]);
+        assert_eq!(votes([4, 4], 1), [4, 4]);
+        assert_eq!(votes([6, 3, 2], 0), [4, 3, 2]);
+    }
+
+    #[test]
+    fn no_pool_outvotes_the_others_together_and_none_is_without_a_vote() {
+        for number in 0..5_usize.pow(4) {
+            let [one, two, three, alone] = std::array::from_fn(|place| number / 5_usize.pow(place as u32) % 5);
+            let voices = [one + 1, two + 1, three + 1];
+            let shares = votes(voices, alone);
+            let all = shares.iter().sum::<usize>() + alone;
+            assert!(shares.iter().all(|share| *share > 0 && 2 * share < all), "{voices:?} {alone}: {shares:?}");
+            let pair = votes([one + 1, two + 1], 0);
+            assert_eq!(pair, [one.min(two) + 1; 2], "two alone");
+        }
     }
 }

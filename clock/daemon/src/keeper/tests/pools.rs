@@ -142,6 +142,35 @@ fn one_name_outvotes_no_one_unless_it_may() {
     }
 }
 
+/// Two liars at one name, and three honest servers at another: neither name outvotes the other.
+#[test]
+fn of_two_names_alone_neither_outvotes_the_other() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let honest = servers(151, 3, truth);
+    let liars = servers(161, 2, truth);
+    let lie = Span::from_millis(50);
+    let mut case = Case::with_pool("pool-two", honest, ("pool = \"pool.test\"\npool_size = 3", &[]));
+    case.rig.call("other.test", &liars.iter().map(|server| server.address.ip()).collect::<Vec<_>>());
+    let port = case.servers[0].address.port();
+    let text = config_text(&case.directory, &[], "")
+        + &format!("[[server]]\nport = {port}\npool = \"pool.test\"\npool_size = 3\n")
+        + &format!("[[server]]\nport = {}\npool = \"other.test\"\npool_size = 2\n", liars[0].address.port());
+    case.keeper.take_over(Config::parse(&text).unwrap());
+    let is_agreed = |status: &StatusReport| {
+        all_answer(status) && status.vote.as_ref().is_some_and(|vote| (vote.deciders, vote.believed) == (4, 4))
+    };
+    let status = case.run_until("two votes of each", is_agreed);
+    let spares: Vec<bool> = status.sources.iter().map(|source| source.vote.spare).collect();
+    assert_eq!(spares, [false, false, true, false, false]);
+    liars.iter().for_each(|server| server.behave(|behaviour| behaviour.lie = lie));
+    let is_held = |status: &StatusReport| status.quorum == Some(QuorumReport::Disagreement);
+    case.run_until("no majority", is_held);
+    let counter = case.keeper.host_counter.read();
+    let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::CPU).unwrap();
+    let error = (reading.time - LeapTable::built_in().utc_from_tai(truth.at(counter))).abs();
+    assert!(error < lie.halved() && error <= reading.bound.as_span(), "{error} {}", reading.bound);
+}
+
 /// A spare steps in when a server of its pool that votes falls silent; here no other address is left.
 #[test]
 fn a_spare_steps_in() {
