@@ -206,6 +206,8 @@ impl Peer {
         match &self.feed {
             Some(feed) => Some(feed.next()),
             None if self.link.is_some() => Some(self.source.poll_timeout()),
+            // Its pool says when it gets an address.
+            None if self.config.pool().is_some() => None,
             None => self.next_look_up,
         }
     }

@@ -81,10 +81,19 @@ impl Pool {
         self.spare.remove(place)
     }
 
-    /// This address is not to be tried for a while.
+    /// This address is of no use: it is not to be tried for a while.
     pub(crate) fn give_up(&mut self, address: SocketAddr, now: Moment<Mono>) {
+        self.leave_out(address, now + GIVEN_UP_FOR);
+    }
+
+    /// This address cannot be asked at present, as where there is no network: it is tried again with the next look-up.
+    pub(crate) fn postpone(&mut self, address: SocketAddr, now: Moment<Mono>) {
+        self.leave_out(address, now + LOOK_UP_SOON);
+    }
+
+    fn leave_out(&mut self, address: SocketAddr, until: Moment<Mono>) {
         self.given_up.retain(|(other, _)| *other != address);
-        self.given_up.push((address, now + GIVEN_UP_FOR));
+        self.given_up.push((address, until));
     }
 }
 
@@ -121,6 +130,18 @@ mod tests {
         pool.resolved(&[host(1)]);
         assert_eq!(pool.take(&[], at(3599)), None);
         assert_eq!(pool.take(&[], at(3600)), Some(host(1)));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_comes_back_with_the_next_look_up() {
+        let mut pool = pool();
+        assert!(pool.begins_look_up(at(0)));
+        pool.resolved(&[host(1)]);
+        assert_eq!(pool.take(&[], at(0)), Some(host(1)));
+        pool.postpone(host(1), at(0));
+        pool.resolved(&[host(1)]);
+        assert_eq!(pool.take(&[], at(29)), None);
+        assert_eq!(pool.take(&[], pool.next_look_up()), Some(host(1)));
     }
 
     #[test]

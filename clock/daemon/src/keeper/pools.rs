@@ -116,7 +116,7 @@ impl Keeper<'_> {
             let before = peer.address();
             peer.resolved(vec![address], &mut self.context);
             if peer.address() != Some(address) {
-                pool.give_up(address, now);
+                pool.postpone(address, now);
                 continue;
             }
             if let Some(before) = before {

@@ -142,6 +142,25 @@ fn one_name_outvotes_no_one_unless_it_may() {
     }
 }
 
+/// Without a network no address can be used: the pool says when the next is tried, and nothing is due before.
+#[test]
+fn a_pool_without_a_network_waits() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let mut case = Case::with_pool("pool-no-network", servers(171, 1, truth), (POOL_OF_3, &[]));
+    // A link-local address without its interface cannot be connected to.
+    case.rig.call("pool.test", &["fe80::1".parse().unwrap()]);
+    case.run_until("a complaint", |status| has_event(status, "cannot use the address"));
+    let now = case.keeper.context.now;
+    let mut look_ups = 0;
+    for second in 1..600 {
+        case.keeper.context.now = now + Span::from_secs(second);
+        look_ups += usize::from(case.keeper.next_pool_look_up().is_some_and(|due| due <= case.keeper.context.now));
+        case.keeper.timeout();
+        assert!(case.keeper.next_timeout() > case.keeper.context.now, "after {second} s it would not wait");
+    }
+    assert!((1..=20).contains(&look_ups), "{look_ups}");
+}
+
 /// Two liars at one name, and three honest servers at another: neither name outvotes the other.
 #[test]
 fn of_two_names_alone_neither_outvotes_the_other() {
