@@ -81,14 +81,29 @@ fn farther_end(interval: &ProvenInterval, time: Moment<Tai>) -> Bound {
 
 /// The range of the true rate against a clock at `period`, as a voter proves it [s/s].
 fn rates_beside(period: Period, voter: &Voter) -> [f64; 2] {
-    let apart = voter.period.relative_to(period).as_fraction();
-    let growth = voter.growth.as_rate().as_fraction() * (1.0 + apart.abs()) + RATE_ROUNDING;
+    range_beside(period, voter.period, voter.growth)
+}
+
+fn range_beside(period: Period, other: Period, other_growth: GrowthRate) -> [f64; 2] {
+    let apart = other.relative_to(period).as_fraction();
+    let growth = other_growth.as_rate().as_fraction() * (1.0 + apart.abs()) + RATE_ROUNDING;
     [apart - growth, apart + growth]
 }
 
 /// How fast a clock leaves the true time at most, if the true rate against its own lies between these [s/s].
 fn reach([low, high]: [f64; 2]) -> GrowthRate {
     GrowthRate::of(Rate::from_fraction(low.abs().max(high.abs())))
+}
+
+/// How fast an interval measured at `period` can leave the true one, by what each of the believed servers proves of the
+/// rate: a period and its largest relative error. The narrowest counts, as long as all of them share a rate; where they
+/// do not, one of them is false, and all are covered. `None` without any.
+pub fn interval_growth(period: Period, proven: impl Iterator<Item = (Period, GrowthRate)>) -> Option<GrowthRate> {
+    let proven: Vec<(Period, GrowthRate)> = proven.collect();
+    let rates: Vec<[f64; 2]> = proven.iter().map(|(other, growth)| range_beside(period, *other, *growth)).collect();
+    let growths = proven.iter().map(|(other, growth)| growth_beside(period, *other, *growth));
+    let shares_a_rate = covered(&rates, rates.len().max(1)).is_some();
+    if shares_a_rate { growths.min() } else { growths.max() }
 }
 
 /// How fast the bound of a clock at `period` grows when it is to cover another clock from now on: by what the two rates

@@ -217,6 +217,19 @@ fn the_rate_is_believed_as_the_time_is() {
     assert_eq!(bounds.believed.growth, bounds.strict.growth, "and any of them may be the right one");
 }
 
+#[test]
+fn an_interval_is_bounded_by_the_one_that_knows_the_rate_best_unless_they_contradict_one_another() {
+    let ppm = |ppm: f64| GrowthRate::of(Rate::from_ppm(ppm));
+    let at = |rate: f64, growth: f64| (nominal().stretched(Rate::from_ppm(rate)), ppm(growth));
+    let growth = |proven: &[(Period, GrowthRate)]| {
+        interval_growth(nominal(), proven.iter().copied()).map(|growth| growth.as_rate().as_ppm())
+    };
+    let is = |found: Option<f64>, expected: f64| found.is_some_and(|found| (found - expected).abs() < 1e-6);
+    assert!(is(growth(&[at(0.0, 5.0), at(0.1, 0.5)]), 0.6));
+    assert!(is(growth(&[at(0.0, 1.0), at(30.0, 1.0)]), 31.0));
+    assert_eq!(growth(&[]), None);
+}
+
 /// A voter whose claims are true: the true time is 0 at the age of 0, and the true rate is `rate` [ppb].
 fn honest((before, after): (i64, i64), rate: i64, (below, above): (i64, i64)) -> Voter {
     let period = nominal().stretched(Rate::from_ppb((rate + above - below) as f64));
