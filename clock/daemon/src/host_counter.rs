@@ -2,19 +2,21 @@
 //! after a break.
 //!
 //! A break (suspend, jump, standstill, another clocksource, a disruption of the virtual machine) ends an epoch. At most
-//! the rate outlives it, and only after a suspend or a disruption, as it outlives a restart of the daemon: a counter
-//! that jumps or stands still is not what it was taken for, and the kernel's raw clock has another rate with another
-//! clocksource. If the daemon may choose the counter, a changed clocksource is a reason to choose again, since the
+//! the rate outlives it, and only after a suspend or a disruption: a counter that jumps or stands still is not what it
+//! was taken for, and the kernel's raw clock has another rate with another clocksource. A crystal that slept may have
+//! become cold, and after a disruption the counter may be that of another machine, so the rate is believed less. If the daemon may choose the counter, a changed clocksource is a reason to choose again, since the
 //! kernel gives up a clocksource that it found unsteady.
 
 use crate::config::DaemonConfig;
 use crate::kernel_clock::KernelClock;
+use crate::memory::OVER_A_REST;
 use crate::resolve::{LookUp, of_system};
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterId, HostReadings, Nominal, NominalError};
 use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
+use ffclock_estimator::RateMemory;
 use ffclock_sys::{SharedVmClock, VmClockError, places};
-use ffclock_units::{Counter, CounterEpoch, MachineMark};
+use ffclock_units::{Counter, CounterEpoch, MachineMark, Rate};
 use std::path::Path;
 
 /// The machine's account of its counters; a test substitutes its own.
@@ -139,10 +141,24 @@ impl Machine {
 /// What remains of a counter's past after a break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
-    /// Its rate is still known.
-    Rate,
+    /// Its rate, but for what a rest can change of it.
+    Rested,
+    /// The rate of what may have been another machine: as far as both keep to the nominal one.
+    OtherMachine,
     /// Nothing is known any longer.
     Nothing,
+}
+
+impl Past {
+    /// What remains of a remembered rate, where every rate is within `nominal_error` of the nominal one.
+    pub(crate) fn of(self, memory: RateMemory, nominal_error: Rate) -> Option<RateMemory> {
+        let moved = match self {
+            Past::Rested => OVER_A_REST,
+            Past::OtherMachine => nominal_error + nominal_error,
+            Past::Nothing => return None,
+        };
+        Some(RateMemory { bound: memory.bound + moved, ..memory })
+    }
 }
 
 /// The counter in use, in its present epoch.
@@ -233,8 +249,11 @@ impl HostCounter {
         }
         self.epoch = self.epoch.next();
         self.begin = self.read();
-        let keeps_rate = matches!(broken, Break::Suspended { .. } | Break::Disrupted { .. });
-        if keeps_rate { Past::Rate } else { Past::Nothing }
+        match broken {
+            Break::Suspended { .. } => Past::Rested,
+            Break::Disrupted { .. } => Past::OtherMachine,
+            _ => Past::Nothing,
+        }
     }
 
     /// Whether the same choice may mean another counter now: the kernel's active counter is the one that it keeps time

@@ -12,6 +12,7 @@ mod page_file;
 mod polling;
 mod pools;
 mod protecting;
+mod remembering;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -23,12 +24,10 @@ use crate::establish::Establisher;
 use crate::host_counter::{self, Host, HostCounter, ThisHost};
 use crate::journal::{Journal, Weight};
 use crate::kernel_clock::KernelClockDriver;
-use crate::memory::{Circumstances, RateStore};
 use crate::peer::{Beginning, Context, Environment, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
 use electing::{Election, Published};
 use ffclock_counter::Break;
-use ffclock_estimator::RateMemory;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
@@ -151,6 +150,7 @@ impl<'a> Keeper<'a> {
             next_history: now,
             context: Context {
                 published: None,
+                rate: None,
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
                 journal: Journal::new(now),
@@ -167,6 +167,7 @@ impl<'a> Keeper<'a> {
         tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, %page, "keeping time");
         keeper.keep_page();
         keeper.check_store();
+        keeper.context.rate = keeper.remembered();
         keeper.pools.reconfigure(&config.servers, now);
         for server in config.servers {
             keeper.add_server(server);
@@ -298,7 +299,9 @@ impl<'a> Keeper<'a> {
         self.hurry_polls();
         let pace = self.pace();
         self.election.begin_epoch(self.longest_delay(pace));
-        let beginning = Beginning { environment: self.environment(), past, pace };
+        let nominal_error = self.nominal_error();
+        self.context.rate = self.context.rate.and_then(|rate| past.of(rate, nominal_error));
+        let beginning = Beginning { environment: self.environment(), remembered: self.context.rate, pace };
         for peer in &mut self.peers {
             peer.begin_epoch(&beginning, &mut self.context);
         }
@@ -336,44 +339,13 @@ impl<'a> Keeper<'a> {
 
     fn add_server(&mut self, server: ServerConfig) {
         let recorder = self.recorder(&server);
-        let remembered = self.remembered();
-        let mut peer = Peer::new(server, self.environment(), remembered, self.context.now);
+        let mut peer = Peer::new(server, self.environment(), self.context.rate, self.context.now);
         peer.record_into(recorder);
         self.give_key(&mut peer);
         if peer.is_found_by_name() {
             peer.look_up(&mut self.resolver, &mut self.context);
         }
         self.peers.push(peer);
-    }
-
-    fn store(&mut self) -> Option<RateStore> {
-        let directory = self.config.state.value()?;
-        let circumstances = Circumstances {
-            counter: self.host_counter.kind(),
-            boot: self.boot.clone(),
-            clocksource: self.host_counter.clocksource(),
-        };
-        Some(RateStore::new(directory.as_path(), circumstances))
-    }
-
-    /// Reports at once, and not after hours, that the rate will not be remembered.
-    fn check_store(&mut self) {
-        if let Some(Err(error)) = self.store().map(|store| store.check()) {
-            self.context.journal.warn("the rate will not be remembered", &error.to_string());
-        }
-    }
-
-    fn remembered(&mut self) -> Option<RateMemory> {
-        let store = self.store()?;
-        let memory = store.load(self.host_counter.nominal.period).unwrap_or_else(|error| {
-            self.context.journal.warn("the remembered rate cannot be read", &error.to_string());
-            None
-        });
-        if let Some(wander) = memory.and_then(|memory| memory.wander) {
-            let kind = "in an earlier run the counter's rate moved by more than the configured wander";
-            self.context.journal.notice(kind, &format!("by {:.3} ppm at most", wander.as_ppm()));
-        }
-        memory
     }
 
     fn recorder(&mut self, server: &ServerConfig) -> Option<Recorder> {
@@ -421,6 +393,7 @@ impl<'a> Keeper<'a> {
         // A reading of an epoch whose break is still unnoticed must not date the validity of this epoch's estimates.
         self.watch_counter();
         let Some(Published { server, estimate, voted }) = self.elect(counter) else { return };
+        self.learn_rate();
         self.adopt_leaps(self.leaps.utc_from_tai(estimate.at(counter).time));
         self.log_leap();
         let publication = Publication {
@@ -439,21 +412,6 @@ impl<'a> Keeper<'a> {
         self.context.published = Some(estimate);
         self.writer.publish_voted(&publication, &voted);
         (self.published, self.strict) = (Some(publication), voted.strict);
-    }
-
-    fn save(&mut self) {
-        for peer in &mut self.peers {
-            peer.flush_record(&mut self.context);
-        }
-        let memory = self.selected_peer().and_then(Peer::memory);
-        let (Some(store), Some(memory)) = (self.store(), memory) else { return };
-        // They are all about one oscillator.
-        let believed = self.peers.iter().enumerate().filter(|(server, _)| self.election.is_truechimer(*server));
-        let wanders = believed.filter_map(|(_, peer)| peer.memory()?.wander);
-        let wander = wanders.max_by(|one, other| one.as_fraction().total_cmp(&other.as_fraction()));
-        if let Err(error) = store.save(RateMemory { wander, ..memory }) {
-            self.context.journal.warn("the rate cannot be remembered", &error.to_string());
-        }
     }
 
     /// Applies what can be changed while running, and reports what cannot.

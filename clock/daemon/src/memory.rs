@@ -5,18 +5,19 @@
 //!
 //! A remembered rate becomes a bound, so it is believed only as far as the counter is certainly the same. The kernel's
 //! raw clock has another rate after each boot and with each clocksource. The CPU's counter keeps its crystal over a
-//! boot but not its temperature, and a guest may be started on another machine.
+//! boot but not its temperature, and a guest may be started on another machine, or moved to one while it runs.
 
 use ffclock_counter::{CounterId, is_guest};
 use ffclock_estimator::RateMemory;
-use ffclock_units::{Period, Rate};
+use ffclock_units::{MachineMark, Period, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The version of the format on disk. The first had neither a version nor a wander, and is still read.
-const VERSION: u32 = 2;
+/// The version of the format on disk. The first had neither a version nor a wander, the second no machine; both are
+/// still read.
+const VERSION: u32 = 3;
 
 /// The format on disk.
 #[derive(Serialize, Deserialize)]
@@ -27,6 +28,12 @@ struct Stored {
     counter: String,
     boot: String,
     clocksource: Option<String>,
+    /// What the machine's VMClock showed, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    /// How long the machine had been suspended since it was started, where the kernel says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    suspended_s: Option<f64>,
     mantissa: u64,
     shift: u8,
     bound_ppm: f64,
@@ -39,7 +46,7 @@ const fn first_version() -> u32 {
     1
 }
 
-/// The counter, boot and clocksource that a rate belongs to.
+/// The counter, boot, clocksource and machine that a rate belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circumstances {
     /// Which counter it is.
@@ -48,6 +55,10 @@ pub struct Circumstances {
     pub boot: String,
     /// The kernel's clocksource.
     pub clocksource: Option<String>,
+    /// The mark of the virtual machine, where it is watched.
+    pub machine: Option<MachineMark>,
+    /// How long the machine has been suspended since it was started, where the kernel says it.
+    pub suspended: Option<Span>,
 }
 
 /// The version alone: a later format may have any other fields.
@@ -73,8 +84,10 @@ pub struct RateStore {
 
 /// A remembered rate farther than this from the nominal one belongs to another machine.
 const FARTHEST: Rate = Rate::from_ppm(1000.0);
-/// How far a crystal can have moved since an earlier boot: it may have been started cold, and has aged.
-const OVER_A_BOOT: Rate = Rate::from_ppm(20.0);
+/// How far a crystal can have moved while the machine was off or asleep: it may have become cold, and has aged.
+pub(crate) const OVER_A_REST: Rate = Rate::from_ppm(20.0);
+/// A shorter suspend cools nothing, and is no longer than reading the clocks may take.
+const SHORTEST_REST: Span = Span::from_secs(1);
 
 impl RateStore {
     /// The store below `directory` for the present circumstances.
@@ -130,14 +143,29 @@ impl RateStore {
         stored.into_iter().chain(wander).max_by(|one, other| one.as_fraction().total_cmp(&other.as_fraction()))
     }
 
-    /// How far the rate can have moved since it was stored; `None` where no limit is known.
+    /// How far the rate can have moved since it was stored; `None` where no limit is known: a machine that was moved has
+    /// another counter within the same boot.
     fn aging(&self, stored: &Stored) -> Option<Rate> {
-        let this_boot = !self.now.boot.is_empty() && stored.boot == self.now.boot;
-        match self.now.counter {
-            CounterId::MonotonicRaw => (this_boot && stored.clocksource == self.now.clocksource).then_some(Rate::ZERO),
-            _ if this_boot => Some(Rate::ZERO),
-            CounterId::Tsc | CounterId::ArmVirtual | CounterId::Module(_) => (!is_guest()).then_some(OVER_A_BOOT),
+        if stored.machine != self.machine() {
+            return None;
         }
+        let this_boot = !self.now.boot.is_empty() && stored.boot == self.now.boot;
+        let since = if self.was_suspended_since(stored) { OVER_A_REST } else { Rate::ZERO };
+        match self.now.counter {
+            CounterId::MonotonicRaw => (this_boot && stored.clocksource == self.now.clocksource).then_some(since),
+            _ if this_boot => Some(since),
+            CounterId::Tsc | CounterId::ArmVirtual | CounterId::Module(_) => (!is_guest()).then_some(OVER_A_REST),
+        }
+    }
+
+    /// Whether the machine was suspended since, in this boot.
+    fn was_suspended_since(&self, stored: &Stored) -> bool {
+        let suspended = stored.suspended_s.zip(self.now.suspended);
+        suspended.is_some_and(|(then, now)| now.as_seconds() - then > SHORTEST_REST.as_seconds())
+    }
+
+    fn machine(&self) -> Option<String> {
+        self.now.machine.map(|mark| mark.to_string())
     }
 
     /// Stores a rate. The file is replaced as a whole or not at all; after a power failure at that moment it is
@@ -151,6 +179,8 @@ impl RateStore {
             counter: self.now.counter.name().to_owned(),
             boot: self.now.boot.clone(),
             clocksource: self.now.clocksource.clone(),
+            machine: self.machine(),
+            suspended_s: self.now.suspended.map(Span::as_seconds),
             mantissa: memory.period.mantissa(),
             shift: memory.period.shift(),
             bound_ppm: memory.bound.as_ppm(),
@@ -188,7 +218,7 @@ mod tests {
 
     fn store(directory: &Path, counter: CounterId, boot: &str, clocksource: &str) -> RateStore {
         let (boot, clocksource) = (boot.to_owned(), Some(clocksource.to_owned()));
-        RateStore::new(directory, Circumstances { counter, boot, clocksource })
+        RateStore::new(directory, Circumstances { counter, boot, clocksource, machine: None, suspended: None })
     }
 
     #[test]
@@ -217,10 +247,12 @@ mod tests {
             fs::write(&path, text.replace("\"wander_ppm\":2.0", &format!("\"wander_ppm\":{nonsense}"))).unwrap();
             assert_eq!(wander(&store), None, "{nonsense}");
         }
-        fs::write(&path, text.replace("\"version\":2", "\"version\":3,\"more\":1")).unwrap();
+        fs::write(&path, text.replace("\"version\":3", "\"version\":4,\"more\":1")).unwrap();
         let error = store.load(memory().period).unwrap_err().to_string();
-        assert!(error.contains("version 3"), "{error}");
-        let first = text.replace("\"version\":2,", "").replace(",\"wander_ppm\":2.0", "");
+        assert!(error.contains("version 4"), "{error}");
+        fs::write(&path, text.replace("\"version\":3", "\"version\":2")).unwrap();
+        assert_eq!(wander(&store), Some(Rate::from_ppm(2.0)), "the second format");
+        let first = text.replace("\"version\":3,", "").replace(",\"wander_ppm\":2.0", "");
         assert!(!first.contains("wander") && !first.contains("version"), "{first}");
         fs::write(&path, first).unwrap();
         assert_eq!(store.load(memory().period).unwrap(), Some(memory()), "the first format");
@@ -249,6 +281,39 @@ mod tests {
         assert_eq!(raw("boot-1", "hpet").load(memory().period).unwrap(), None);
         raw("", "tsc").save(memory()).unwrap();
         assert_eq!(raw("", "tsc").load(memory().period).unwrap(), None, "which boot is not known");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// The boot goes on in a guest that was moved, and the counter is another one.
+    #[test]
+    fn a_machine_that_was_moved_within_a_boot_has_another_rate() {
+        let directory = scratch("moved");
+        let of = |machine: Option<MachineMark>| {
+            let unmarked = store(&directory, CounterId::CPU, "boot-1", "tsc");
+            RateStore { now: Circumstances { machine, ..unmarked.now }, ..unmarked }
+        };
+        let [before, after] = [7, 8].map(|marker| Some(MachineMark::of_disruption(marker)));
+        of(before).save(memory()).unwrap();
+        assert_eq!(of(before).load(memory().period).unwrap(), Some(memory()));
+        assert_eq!(of(after).load(memory().period).unwrap(), None);
+        assert_eq!(of(None).load(memory().period).unwrap(), None, "it is not known whether it was moved");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn over_a_suspend_a_crystal_is_believed_less() {
+        let directory = scratch("suspend");
+        for counter in [CounterId::CPU, CounterId::MonotonicRaw] {
+            let of = |seconds: Option<i64>| {
+                let plain = store(&directory, counter, "boot-1", "tsc");
+                let suspended = seconds.map(Span::from_secs);
+                RateStore { now: Circumstances { suspended, ..plain.now }, ..plain }
+            };
+            of(Some(100)).save(memory()).unwrap();
+            let bound = |seconds| of(seconds).load(memory().period).unwrap().unwrap().bound.as_ppm();
+            assert_eq!([Some(100), None].map(bound), [0.75; 2]);
+            assert_eq!(bound(Some(700)), 20.75);
+        }
         fs::remove_dir_all(directory).unwrap();
     }
 

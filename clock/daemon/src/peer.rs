@@ -12,18 +12,16 @@ mod ptp;
 mod reference;
 mod report;
 mod stamping;
+mod succession;
 
 use crate::calibrator::Calibrator;
-use crate::config::{DeviceStamps, EstimatorConfig, ServerConfig, StampChoice};
+use crate::config::{DeviceStamps, ServerConfig, StampChoice};
 use crate::establish::{Established, Establisher, EstablishmentOrder};
-use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 pub(crate) use feed::Counterpart;
 use feed::{Feed, Note};
-use ffclock_estimator::{
-    Chosen, Ensemble, Estimator, Event as EstimatorEvent, Learned, Outcome, ProvenInterval, RateMemory, Verdict,
-};
+use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, ProvenInterval, RateMemory};
 use ffclock_nts::mac::SymmetricKey;
 use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
 use ffclock_sys::{BestStamp, SocketEvent, StampQuality, Stamper};
@@ -39,11 +37,14 @@ use ptp::Ptp;
 use reference::Reference;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use succession::{Basis, Tally};
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
     /// The published clock, which gives pulses the numbers of their seconds.
     pub(crate) published: Option<Estimate>,
+    /// The counter's rate, as servers know it that are or were believed.
+    pub(crate) rate: Option<RateMemory>,
     /// Stamps the packets of all servers.
     pub(crate) stamper: Stamper,
     /// Knows the host's own delays, if they were measured.
@@ -71,7 +72,8 @@ pub(crate) struct Environment {
 /// How to begin an epoch of the counter.
 pub(crate) struct Beginning {
     pub(crate) environment: Environment,
-    pub(crate) past: Past,
+    /// What remains known of the counter's rate.
+    pub(crate) remembered: Option<RateMemory>,
     pub(crate) pace: Pace,
 }
 
@@ -90,21 +92,6 @@ struct LastExchange {
     at: Option<Moment<Mono>>,
     server: Option<ServerQuality>,
     round_trip: Option<Span>,
-}
-
-/// The other end and the options that the present estimate rests on.
-#[derive(Clone, PartialEq)]
-struct Basis {
-    options: EstimatorConfig,
-    counterpart: Option<Counterpart>,
-}
-
-/// The counts of estimators that have been replaced.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    used: u64,
-    shifts_up: u64,
-    shifts_down: u64,
 }
 
 /// One server.
@@ -541,12 +528,11 @@ impl Peer {
         self.estimator.memory()
     }
 
-    /// The counter began a new epoch: everything that rests on earlier readings is void, except what `past` keeps.
+    /// The counter began a new epoch: everything that rests on earlier readings is void, except what remains of the rate.
     /// Requests in flight are forgotten, and so are received packets that were not yet digested.
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
         self.environment = beginning.environment.clone();
-        let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
-        self.replace_estimator(self.config.estimator.build(self.environment.nominal, memory));
+        self.replace_estimator(self.config.estimator.build(self.environment.nominal, beginning.remembered));
         self.last = LastExchange::default();
         if let Some(feed) = &mut self.feed {
             feed.begin_epoch(beginning, context.now);
@@ -719,54 +705,6 @@ impl Peer {
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
         self.note_stamps(exchange, context);
         self.log_outcome(&outcome, context);
-    }
-
-    /// Another address or master is another server until proven the same, and other options make another estimator. The
-    /// old estimate serves until an exchange that the new one can use; the counter's rate stays known.
-    fn update(&mut self, exchange: &Exchange, context: &mut Context) -> Outcome {
-        let basis = Basis { options: self.config.estimator.clone(), counterpart: self.counterpart() };
-        let has_other_options = basis.options != self.basis.options;
-        let is_other = self.basis.counterpart.is_some() && basis.counterpart != self.basis.counterpart;
-        if !has_other_options && !is_other {
-            self.basis = basis;
-            return self.estimator.update(exchange);
-        }
-        let mut renewed = self.config.estimator.build(self.environment.nominal, self.estimator.memory());
-        let outcome = renewed.update(exchange);
-        let proven = |of: &Chosen| of.proven(exchange.received.counter);
-        if let (false, Some(last), Some(new)) = (has_other_options, proven(&self.estimator), proven(&renewed))
-            && last.meet(&new).is_none()
-        {
-            self.log_other_server(last.gap(&new), context);
-            return self.challenge(exchange, basis);
-        }
-        if !matches!(outcome.verdict, Verdict::Rejected(_)) {
-            if has_other_options {
-                let kind = "the estimate starts again with other options; the rate stays known";
-                self.log(context, Weight::Notice, kind, "");
-            }
-            self.basis = basis;
-            self.replace_estimator(renewed);
-        }
-        outcome
-    }
-
-    /// Another server whose time lies outside what the last one proved has to insist for as long as one that steps.
-    fn challenge(&mut self, exchange: &Exchange, basis: Basis) -> Outcome {
-        let outcome = self.estimator.update(exchange);
-        let is_believed = [EstimatorEvent::ServerStepAccepted, EstimatorEvent::Restarted];
-        if is_believed.into_iter().any(|event| outcome.events.contains(event)) {
-            self.basis = basis;
-        }
-        outcome
-    }
-
-    fn replace_estimator(&mut self, estimator: Chosen) {
-        let summary = std::mem::replace(&mut self.estimator, estimator).summary();
-        self.tally.used += summary.used;
-        self.tally.shifts_up += summary.shifts_up;
-        self.tally.shifts_down += summary.shifts_down;
-        self.reported = Reported::default();
     }
 
     fn stop_recording(&mut self, context: &mut Context, error: &str) {

@@ -165,7 +165,7 @@ impl Guard {
             ProofStanding::Agrees => Entry::Agreeing,
             ProofStanding::AgreesWithoutMemory => {
                 events.add(Event::MemoryDropped);
-                self.proof.drop_memory(&self.assumptions);
+                self.proof.drop_memory();
                 self.remembered = None;
                 Entry::Agreeing
             }

@@ -41,7 +41,7 @@ pub use config::{ClassicConfig, LearnedConfig};
 pub use estimators::{Classic, Ensemble, EnsembleMember, Estimator, Learned, MOST_SERVERS, ProvenInterval};
 pub use outcome::{Agreement, Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
 pub use quorum::{
-    Belief, ServerClock, Unheard, VoteResult, VotedBounds, Voter, VotingRules, beliefs, growth_beside, select, vote,
-    without_majority,
+    Belief, ServerClock, Unheard, VoteResult, VotedBounds, Voter, VotingRules, beliefs, growth_beside, interval_growth,
+    select, vote, without_majority,
 };
 pub use smooth::{Smoothed, SmoothedTime, Smoother};

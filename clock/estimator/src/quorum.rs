@@ -14,7 +14,7 @@ mod selection;
 #[cfg(test)]
 mod tests;
 
-pub use bounds::{VotedBounds, growth_beside};
+pub use bounds::{VotedBounds, growth_beside, interval_growth};
 pub use selection::{ServerClock, select, without_majority};
 
 use crate::ProvenInterval;

@@ -363,6 +363,28 @@ fn wrong_beliefs_about_the_rate_are_left() {
     assert!(wild.report.worst(4.0 * HOUR, 8.0 * HOUR) < 30e-6, "{}", wild.report.worst(4.0 * HOUR, 8.0 * HOUR));
 }
 
+/// A rate that is a little off is found out after some polls, and by then the true time may have left what was carried at
+/// it. From the exchange on that shows it the bound holds again.
+#[test]
+fn nothing_that_was_carried_at_a_wrong_rate_outlives_it() {
+    for (seed, wrong_ppm) in (60..72).zip([5.0, -5.0, 7.0, -7.0, 12.0, -12.0].into_iter().cycle()) {
+        let mut before = Lab::new(World::lan(seed));
+        before.run(16.0, 2.0 * HOUR, |_| ());
+        let memory = before.classic.memory().expect("a rate");
+        let memory = RateMemory { period: memory.period.stretched(Rate::from_ppm(wrong_ppm)), ..memory };
+        let mut misled = Lab::with(World::lan(seed + 100), ClassicConfig::default(), Some(memory));
+        misled.strict = false;
+        while misled.report.count(Event::MemoryDropped) == 0 {
+            assert!(misled.world.time() < HOUR, "{wrong_ppm} ppm were never found out");
+            let time = misled.world.time() + 16.0;
+            misled.run(16.0, time + 1.0, |_| ());
+        }
+        misled.strict = true;
+        misled.read();
+        misled.run(16.0, HOUR, |_| ());
+    }
+}
+
 /// What a link with hardware stamps shows: 1 us each way, stamps 200 ns wide, a master that claims 250 ns.
 fn hardware(seed: u64, residence: f64) -> World {
     let mut world = World::lan(seed);

@@ -3,9 +3,7 @@
 use super::Keeper;
 use crate::peer::Peer;
 use ffclock_control::protocol::QuorumReport;
-use ffclock_estimator::{
-    Ensemble, EnsembleMember, LearnedConfig, MOST_SERVERS, ServerClock, Unheard, Voter, growth_beside, vote,
-};
+use ffclock_estimator::{Ensemble, EnsembleMember, LearnedConfig, MOST_SERVERS, ServerClock, Unheard, Voter, vote};
 use ffclock_units::{Estimate, GrowingBound, Status};
 
 impl Keeper<'_> {
@@ -67,18 +65,13 @@ impl Keeper<'_> {
 
     /// The common clock at the reading that `followed` is carried to, without bounds. It is in holdover with the
     /// server that is followed: that one is the last to be lost.
-    pub(super) fn common_clock(&self, followed: &ServerClock, believed: &[ServerClock]) -> Option<Estimate> {
+    pub(super) fn common_clock(&self, followed: &ServerClock) -> Option<Estimate> {
         let ensemble = self.context.ensemble.as_ref()?;
         ensemble.members().iter().find(|member| member.weight > 0.0)?;
         let clock = ensemble.estimate()?.carried_to(followed.now.counter);
-        let beside = |one: &ServerClock| {
-            growth_beside(clock.difference_period, one.now.difference_period, one.now.difference_bound)
-        };
-        let difference_bound = believed.iter().map(beside).min()?;
         let is_held = followed.now.status == Status::Holdover;
         let status = if is_held { Status::Holdover } else { clock.status };
-        let difference_uncertainty = clock.difference_uncertainty.min(difference_bound);
-        Some(Estimate { difference_bound, difference_uncertainty, status, ..clock })
+        Some(Estimate { status, ..clock })
     }
 
     /// The bound of `clock` by the servers that are not suspect alone, if some are.

@@ -6,7 +6,9 @@ use super::election_log::{ElectionLog, ElectionOutcome, Standing};
 use crate::config::{PublishedBound, VoteConfig};
 use crate::peer::Peer;
 use ffclock_control::protocol::{BeliefReport, QuorumReport};
-use ffclock_estimator::{Belief, ServerClock, Unheard, VoteResult, Voter, select, vote, without_majority};
+use ffclock_estimator::{
+    Belief, ServerClock, Unheard, VoteResult, Voter, interval_growth, select, vote, without_majority,
+};
 use ffclock_page::{VoteCounts, VotedPart};
 use ffclock_units::{Counter, Estimate, GrowingBound, Moment, Mono, ServerIdentity, Span};
 
@@ -223,6 +225,14 @@ impl Election {
     }
 }
 
+/// The clock with the bound of its intervals by what the believed servers prove of the rate.
+fn with_interval_bound(clock: Estimate, believed: &[ServerClock]) -> Estimate {
+    let proven = believed.iter().map(|one| (one.now.difference_period, one.now.difference_bound));
+    let difference_bound = interval_growth(clock.difference_period, proven).unwrap_or(clock.difference_bound);
+    let difference_uncertainty = clock.difference_uncertainty.min(difference_bound);
+    Estimate { difference_bound, difference_uncertainty, ..clock }
+}
+
 /// How many of the voters decide.
 fn deciders(voters: &[Voter]) -> usize {
     let trusted = voters.iter().filter(|voter| voter.is_trusted).count();
@@ -279,8 +289,8 @@ impl Keeper<'_> {
         let peer = self.peers.get(selected)?;
         let candidates: Vec<ServerClock> = ballot.candidates.iter().copied().filter(ServerClock::has_vote).collect();
         let voters: Vec<Voter> = candidates.iter().map(ServerClock::voter).collect();
-        let common = self.common_clock(candidate, believed);
-        let candidate = ServerClock { now: common.unwrap_or(candidate.now), ..*candidate };
+        let now = self.common_clock(candidate).unwrap_or(candidate.now);
+        let candidate = ServerClock { now: with_interval_bound(now, believed), ..*candidate };
         let (mut estimate, voted) = self.election.bounded(peer.estimate()?, &candidate, &voters);
         if self.election.rules.bound == PublishedBound::Believed
             && let Some(bound) = self.bound_without_suspects(&candidate.now, &candidates)

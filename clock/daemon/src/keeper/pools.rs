@@ -125,6 +125,9 @@ impl Keeper<'_> {
                 let kind = "another address of the pool takes the place of one";
                 let entry = Entry { weight: Weight::Notice, source: Some(&name), kind, detail: &detail };
                 self.context.journal.log(&entry);
+                if self.election.standing(server).belief == BeliefReport::Falseticker {
+                    peer.begin_as_another(&self.context);
+                }
                 self.renew_member(server);
             }
             return;

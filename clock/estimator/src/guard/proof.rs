@@ -51,6 +51,8 @@ pub struct Proof {
     remembered: Option<Remembered>,
     history: History,
     far: Option<Record>,
+    /// What is carried to the next exchange was carried at rates that proved wrong: that exchange counts alone.
+    is_void: bool,
 }
 
 /// How much more the rate may have moved than was assumed, and how much more is assumed from now on. s/s.
@@ -107,6 +109,7 @@ impl Proof {
             remembered: remembered.map(|range| Remembered { range, origin: Origin::Remembered }),
             history: History::new(assumptions.history()),
             far: None,
+            is_void: false,
         }
     }
 
@@ -149,8 +152,7 @@ impl Proof {
     /// Begins with an exchange. What was proven about the rate stays, as a remembered range; it says nothing about
     /// times.
     pub fn begin(&mut self, point: &Point) {
-        self.history.clear();
-        self.far = None;
+        self.forget_history();
         if self.height.low.is_finite() {
             self.remembered = Some(Remembered { range: self.rates, origin: Origin::Observed });
         }
@@ -183,18 +185,20 @@ impl Proof {
         measured.or_else(|| (remembered.origin == Origin::Remembered).then_some(self.nominal))
     }
 
-    /// Stops believing the remembered rate.
-    pub fn drop_memory(&mut self, assumptions: &Assumptions) {
-        debug_assert!(self.without_memory(assumptions).is_some(), "an exchange agrees without it");
-        self.rates = self.without_memory(assumptions).unwrap_or(self.rates);
+    /// Stops believing the remembered rate. Whatever was carried at it proves nothing, so nothing but the nominal range
+    /// is left of the rates, and the next exchange proves what it does alone.
+    pub fn drop_memory(&mut self) {
         self.remembered = None;
+        self.rates = self.nominal;
+        self.forget_history();
+        self.is_void = true;
     }
 
     /// Takes an exchange that agrees. `calibrated` is what it proves with a stated asymmetry; the result says whether
     /// that agreed too.
     pub fn add(&mut self, point: &Point, calibrated: Option<Interval>, assumptions: &Assumptions) -> bool {
-        let carried = self.height.carried(point.x - self.x, self.rates);
-        let plain = carried.meet(alone(point, self.rates));
+        let own = alone(point, self.rates);
+        let plain = if self.is_void { own } else { self.height.carried(point.x - self.x, self.rates).meet(own) };
         let narrowed = calibrated.map_or(plain, |interval| plain.meet(interval));
         let agreed = !narrowed.is_empty();
         self.accept(point.x, if agreed { narrowed } else { plain }, assumptions);
@@ -223,13 +227,17 @@ impl Proof {
     fn forget_pairs(&mut self, room: f64) {
         self.rates = self.rates.widened(room);
         self.remembered = Some(Remembered { range: self.rates, origin: Origin::Observed });
+        self.forget_history();
+    }
+
+    fn forget_history(&mut self) {
         self.history.clear();
-        self.far = None;
+        (self.far, self.is_void) = (None, false);
     }
 
     fn accept(&mut self, x: f64, height: Interval, assumptions: &Assumptions) {
         debug_assert!(!height.is_empty(), "{height:?} at {x}");
-        (self.x, self.height) = (x, height);
+        (self.x, self.height, self.is_void) = (x, height, false);
         self.note();
         self.update_rates(assumptions);
     }

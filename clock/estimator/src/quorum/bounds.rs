@@ -24,8 +24,9 @@ impl VoteResult {
     /// The bounds of `clock`, that of a believed server, at the counter reading that `voters` voted about.
     ///
     /// `believed` is never wider than the clock's own bound, at any later reading, as long as that bound reaches a time
-    /// that the believed servers allow. Where it does not, the clock's own claim is disproven and only theirs counts. A
-    /// single voter leaves the clock's bound as it is.
+    /// that the believed servers allow, and these allow a rate in common. Where the bound does not reach, the clock's
+    /// own claim is disproven and only theirs counts; where their rates contradict one another, `believed` grows as
+    /// `strict` does. A single voter leaves the clock's bound as it is.
     pub fn bounds(&self, clock: &Estimate, voters: &[Voter]) -> VotedBounds {
         let own = clock.growing_bound();
         if voters.len() == 1 {
@@ -35,11 +36,12 @@ impl VoteResult {
             bound: farther_end(&self.strict, clock.time),
             growth: self.strict_growth(clock.period, voters),
         };
+        let shared_growth = self.believed_growth(clock.period, voters).map(|growth| growth.min(own.growth));
         let claimed = ProvenInterval::around(clock.time, own.bound);
         let own_bound = claimed.meet(&self.believed).map_or(Bound::UNKNOWN, |_| own.bound);
         let believed = GrowingBound {
             bound: farther_end(&self.believed, clock.time).min(own_bound).min(strict.bound),
-            growth: self.believed_growth(clock.period, voters).min(own.growth).min(strict.growth),
+            growth: shared_growth.map_or(strict.growth, |growth| growth.min(strict.growth)),
         };
         let published = ProvenInterval::around(clock.time, believed.bound);
         debug_assert!(
@@ -50,13 +52,12 @@ impl VoteResult {
     }
 
     /// How fast a clock at `period` can leave the true time while no believed server is false: the farther end of the
-    /// rates that all of them allow, which one more honest server can only narrow. Where they allow none in common
-    /// although they share a time, one of them is false, and the narrowest reach of any counts.
-    fn believed_growth(&self, period: Period, voters: &[Voter]) -> GrowthRate {
+    /// rates that all of them allow, which one more honest server can only narrow. `None` where they allow none in
+    /// common although they share a time: one of them is false, and it may be any, the clock's own included.
+    fn believed_growth(&self, period: Period, voters: &[Voter]) -> Option<GrowthRate> {
         let believed = voters.iter().zip(&self.beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
         let rates: Vec<[f64; 2]> = believed.map(|(voter, _)| rates_beside(period, voter)).collect();
-        let narrowest = || rates.iter().map(|rates| reach(*rates)).fold(reach([f64::NAN; 2]), GrowthRate::min);
-        covered(&rates, rates.len().max(1)).map_or_else(narrowest, reach)
+        covered(&rates, rates.len().max(1)).map(reach)
     }
 
     /// How fast a clock at `period` can leave the true time while no more than the tolerated number is false: the
@@ -80,14 +81,29 @@ fn farther_end(interval: &ProvenInterval, time: Moment<Tai>) -> Bound {
 
 /// The range of the true rate against a clock at `period`, as a voter proves it [s/s].
 fn rates_beside(period: Period, voter: &Voter) -> [f64; 2] {
-    let apart = voter.period.relative_to(period).as_fraction();
-    let growth = voter.growth.as_rate().as_fraction() * (1.0 + apart.abs()) + RATE_ROUNDING;
+    range_beside(period, voter.period, voter.growth)
+}
+
+fn range_beside(period: Period, other: Period, other_growth: GrowthRate) -> [f64; 2] {
+    let apart = other.relative_to(period).as_fraction();
+    let growth = other_growth.as_rate().as_fraction() * (1.0 + apart.abs()) + RATE_ROUNDING;
     [apart - growth, apart + growth]
 }
 
 /// How fast a clock leaves the true time at most, if the true rate against its own lies between these [s/s].
 fn reach([low, high]: [f64; 2]) -> GrowthRate {
     GrowthRate::of(Rate::from_fraction(low.abs().max(high.abs())))
+}
+
+/// How fast an interval measured at `period` can leave the true one, by what each of the believed servers proves of the
+/// rate: a period and its largest relative error. The narrowest counts, as long as all of them share a rate; where they
+/// do not, one of them is false, and all are covered. `None` without any.
+pub fn interval_growth(period: Period, proven: impl Iterator<Item = (Period, GrowthRate)>) -> Option<GrowthRate> {
+    let proven: Vec<(Period, GrowthRate)> = proven.collect();
+    let rates: Vec<[f64; 2]> = proven.iter().map(|(other, growth)| range_beside(period, *other, *growth)).collect();
+    let growths = proven.iter().map(|(other, growth)| growth_beside(period, *other, *growth));
+    let shares_a_rate = covered(&rates, rates.len().max(1)).is_some();
+    if shares_a_rate { growths.min() } else { growths.max() }
 }
 
 /// How fast the bound of a clock at `period` grows when it is to cover another clock from now on: by what the two rates

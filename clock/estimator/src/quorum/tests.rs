@@ -214,6 +214,20 @@ fn the_rate_is_believed_as_the_time_is() {
     let apart = [at(0.0, 1.0), at(300.0, 1.0)];
     let bounds = voted(&apart).unwrap().bounds(&clock(0, nominal()), &apart);
     assert!(bounds.strict.growth >= GrowthRate::of(ppm(300.9)), "rates that contradict each other are all covered");
+    assert_eq!(bounds.believed.growth, bounds.strict.growth, "and any of them may be the right one");
+}
+
+#[test]
+fn an_interval_is_bounded_by_the_one_that_knows_the_rate_best_unless_they_contradict_one_another() {
+    let ppm = |ppm: f64| GrowthRate::of(Rate::from_ppm(ppm));
+    let at = |rate: f64, growth: f64| (nominal().stretched(Rate::from_ppm(rate)), ppm(growth));
+    let growth = |proven: &[(Period, GrowthRate)]| {
+        interval_growth(nominal(), proven.iter().copied()).map(|growth| growth.as_rate().as_ppm())
+    };
+    let is = |found: Option<f64>, expected: f64| found.is_some_and(|found| (found - expected).abs() < 1e-6);
+    assert!(is(growth(&[at(0.0, 5.0), at(0.1, 0.5)]), 0.6));
+    assert!(is(growth(&[at(0.0, 1.0), at(30.0, 1.0)]), 31.0));
+    assert_eq!(growth(&[]), None);
 }
 
 /// A voter whose claims are true: the true time is 0 at the age of 0, and the true rate is `rate` [ppb].
@@ -290,10 +304,39 @@ proptest! {
         prop_assert!(error <= bounds.strict.after(elapsed) + rounding, "{:?} {:?}", error, bounds);
         prop_assert!(bounds.believed.after(elapsed) <= bounds.strict.after(elapsed));
         let is_disproven = ProvenInterval::around(time, own.bound).meet(&result.believed).is_none();
-        prop_assert!(is_disproven || bounds.believed.after(elapsed) <= own.growing_bound().after(elapsed));
+        let is_contradicted = bounds.believed.growth == bounds.strict.growth;
+        prop_assert!(
+            is_disproven || is_contradicted || bounds.believed.after(elapsed) <= own.growing_bound().after(elapsed)
+        );
         if most == 0 {
             prop_assert!(error <= bounds.believed.after(elapsed) + rounding, "{:?} {:?}", error, bounds);
         }
+    }
+
+    /// Where the believed servers share a time and no rate, the truth may be with any of them: while a majority of the
+    /// rates is right the published bound covers it at every age, whatever the clock claims of its own.
+    #[test]
+    fn where_rates_contradict_the_published_bound_covers_the_truth_at_every_age(
+        truth in prop::collection::vec(((0i64..1_000, 0i64..1_000), (0i64..2_000, 0i64..2_000)), 2..9),
+        rate in -20_000i64..20_000,
+        (off, growth, is_ahead) in (5_000i64..50_000, 0i64..1_000, any::<bool>()),
+        (age, own_growth) in (0i64..10_000, 0i64..1_000),
+    ) {
+        let mut voters: Vec<Voter> = truth.iter().map(|&(ends, rates)| honest(ends, rate, rates)).collect();
+        let off = if is_ahead { off } else { -off };
+        let false_period = nominal().stretched(Rate::from_ppb((rate + off) as f64));
+        let false_growth = GrowthRate::of(Rate::from_ppb(growth as f64));
+        voters.push(Voter { period: false_period, growth: false_growth, ..voter((-10, 10)) });
+        let result = voted(&voters).expect("all share a time");
+        let own_growth = GrowthRate::of(Rate::from_ppb(own_growth as f64));
+        let own = Estimate { bound_growth: own_growth, ..clock(0, false_period) };
+        let bounds = result.bounds(&own, &voters);
+        prop_assert_eq!(bounds.believed.growth, bounds.strict.growth);
+        let later = Ticks::from_raw(age * 1_000_000_000);
+        let elapsed = false_period * later;
+        let true_time = at_micros(0) + nominal().stretched(Rate::from_ppb(rate as f64)) * later;
+        let error = Bound::of(own.time + elapsed - true_time);
+        prop_assert!(error <= bounds.believed.after(elapsed) + Bound::of(Span::from_nanos(1)), "{:?} {:?}", error, bounds);
     }
 
     /// However far a clock has been left behind, and however little it admits, its bound covers the time on which all

@@ -279,6 +279,8 @@ fn rate_store(directory: &Path) -> RateStore {
         counter: CounterId::MonotonicRaw,
         boot: ffclock_counter::boot_id(),
         clocksource: ffclock_counter::current_clocksource(),
+        machine: None,
+        suspended: None,
     };
     RateStore::new(directory, circumstances)
 }

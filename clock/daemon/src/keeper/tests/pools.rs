@@ -107,6 +107,7 @@ fn without_another_address_the_old_one_is_still_asked() {
 fn a_falseticker_is_replaced_after_ten_minutes() {
     let truth = Truth::beginning_now(CounterId::CPU);
     let mut case = Case::with_pool("pool-false", servers(61, 4, truth), (POOL_OF_3, &[]));
+    case.run_until("a rate", |status| status.sources.iter().all(|source| source.used > 10));
     case.servers[2].behave(|behaviour| behaviour.lie = Span::from_millis(50));
     let is_false = |status: &StatusReport| of_pool(status)[2].belief == BeliefReport::Falseticker;
     case.run_until("a falseticker", |status| all_answer(status) && is_false(status));
@@ -117,6 +118,9 @@ fn a_falseticker_is_replaced_after_ten_minutes() {
         case.keeper.keep_pools();
         assert_eq!(addresses(&case.keeper.status())[2], case.address(address), "after {seconds} s");
     }
+    let successor = &case.keeper.peers[2];
+    assert!(successor.memory().is_some(), "the rate of those that are believed is its beginning");
+    assert_eq!((successor.memory(), successor.estimate()), (case.keeper.context.rate, None), "and the liar's is not");
 }
 
 /// Three liars at one name, and two honest servers.

@@ -3,7 +3,6 @@
 use super::*;
 use crate::calibrator::Calibrator;
 use crate::config::{Config, DaemonConfig, DeviceStamps};
-use crate::host_counter::Past;
 use crate::journal::Journal;
 use crate::peer::{Pace, Peer};
 use ffclock_counter::CounterId;
@@ -32,6 +31,7 @@ fn context() -> Context {
     let now = ffclock_sys::mono_now();
     Context {
         published: None,
+        rate: None,
         stamper: Stamper::new(CounterId::MonotonicRaw, environment().nominal),
         calibrator: Calibrator::new(&DaemonConfig::default(), environment().nominal),
         journal: Journal::new(now),
@@ -304,7 +304,7 @@ fn a_break_of_the_counter_leaves_nothing_that_was_stamped() {
     server.take(PtpEvent::MasterChosen(master(1)), now);
     pair(&mut server, 1_000_000);
     server.take(message(Direction::Outgoing, 2_000_000), now);
-    server.begin_epoch(&Beginning { environment: environment(), past: Past::Rate, pace: Pace::AtOnce }, now);
+    server.begin_epoch(&Beginning { environment: environment(), remembered: None, pace: Pace::AtOnce }, now);
     assert_eq!((server.take_exchanges(), server.standing()), (Vec::new(), Reachability::Untried));
     server.take(message(Direction::Incoming, 2_001_000), now);
     assert_eq!(server.take_exchanges(), [], "the request was before the break");
