@@ -58,7 +58,7 @@ fuzz_target!(|input: ([u32; 4], [i64; 3], bool, u16, &[u8])| {
         bound_max: Bound::of(Span::from_secs(16)),
         smear: if is_smeared { Smear::Linear24h } else { Smear::Off },
         precision: LogSeconds::from_exponent(-24),
-        reference_id: 7,
+        reference_id: Some(7),
     };
     let transmit = BEGIN + Ticks::from_raw(age);
     let receive = transmit - Ticks::from_raw(lead % 1_000_000_000);

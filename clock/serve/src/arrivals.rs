@@ -5,11 +5,12 @@
 //! is never before the packet came: what is too late counts as delay of the network, which the client knows how to
 //! bound. Where the clock ran faster or slower than that since the pair before, as it does while a program slews it by
 //! the tick, the packets count as come when they were read. A stamp that lies after the pair, or before the socket was
-//! last seen empty, cannot be true (the system clock was stepped): then, and whenever the kernel reports a step, the
-//! packet came when it was read.
+//! last seen empty, cannot be true (the system clock was stepped): then the packet came when it was read. So did every
+//! packet that may have been stamped before a step which the kernel reports or a pair shows. It may have waited in the
+//! socket meanwhile, so stamps serve again once the socket was seen empty after the step.
 
 use ffclock_counter::CounterId;
-use ffclock_sys::{PairReader, SystemPairs, Watch};
+use ffclock_sys::{Pair, PairReader, SystemPairs, Watch};
 use ffclock_units::{Counter, Period, Ticks};
 
 /// How far the system clock may run from the nominal period: 500 ppm of slewing and 100 ppm of error of that period.
@@ -23,8 +24,8 @@ pub struct Arrivals {
     counter: CounterId,
     pairs: SystemPairs,
     ticks_per_ns: f64,
-    /// Whether the latest pair may be used.
-    is_good: bool,
+    /// Stamps of packets that may have passed before this reading are not used: the system clock was not steady.
+    steady_since: Counter,
     /// The counter and the system clock [ns since 1970] of the latest pair.
     pair: (Counter, i64),
     /// The whole width of the pair.
@@ -53,7 +54,7 @@ impl Arrivals {
             counter,
             pairs,
             ticks_per_ns: 0.0,
-            is_good: false,
+            steady_since: now,
             pair: (now, 0),
             width: Ticks::ZERO,
             floor: now,
@@ -78,39 +79,57 @@ impl Arrivals {
 
     /// A batch was taken over, by a call that began after the counter was read as `before`.
     pub fn take_batch(&mut self, before: Counter, left: Left) {
+        self.turn_floor(before, left);
+        self.take_pair();
+    }
+
+    fn turn_floor(&mut self, before: Counter, left: Left) {
         self.floor = self.next_floor;
         if left == Left::None {
             self.next_floor = before;
         }
-        self.take_pair();
     }
 
     /// Compares the clocks: stamps that follow are turned into readings by this pair.
     pub fn take_pair(&mut self) {
         let read = self.pairs.read_pair();
-        let pair = (read.counter, i64::try_from(read.system.since_origin().as_nanos()).unwrap_or(0));
-        let is_steady = self.runs_steadily_until(pair, read.width);
-        self.is_good = self.ticks_per_ns > 0.0 && self.pairs.watch() == Watch::Quiet && is_steady;
-        self.pair = pair;
-        self.width = read.width;
+        let watch = self.pairs.watch();
+        self.judge(read, watch);
     }
 
-    /// Whether the system clock kept its rate since the pair before, as far as two pairs show it. Nothing came before
-    /// the first one.
+    /// Takes the pair, and judges the system clock since the one before.
+    fn judge(&mut self, read: Pair, watch: Watch) {
+        let pair = (read.counter, i64::try_from(read.system.since_origin().as_nanos()).unwrap_or(0));
+        if watch != Watch::Quiet || !self.runs_steadily_until(pair, read.width) {
+            // The step may have come after the pair.
+            self.steady_since = self.pairs.read_counter();
+        }
+        (self.pair, self.width) = (pair, read.width);
+    }
+
+    /// Whether the stamp of a packet may be used that passed after this reading.
+    fn may_stamp_since(&self, earliest: Counter) -> bool {
+        self.ticks_per_ns > 0.0 && !self.steady_since.is_after(earliest)
+    }
+
+    /// Whether the system clock kept its rate since the pair before, as far as two pairs and a period show it. Nothing
+    /// came before the first one.
     fn runs_steadily_until(&self, (counter, system_ns): (Counter, i64), width: Ticks) -> bool {
         let (before, before_ns) = self.pair;
         let expected = system_ns.wrapping_sub(before_ns) as f64 * self.ticks_per_ns;
         let reading = (self.width + width).as_f64() + self.ticks_per_ns;
         let apart = ((counter - before).as_f64() - expected).abs();
-        before_ns == 0 || apart <= expected.abs() * SLEW + reading
+        before_ns == 0 || self.ticks_per_ns == 0.0 || apart <= expected.abs() * SLEW + reading
     }
 
     /// When a packet left that was sent after the counter was read as `before`, and that the kernel stamped with this
     /// time [ns since 1970]: never after it left. `None` if the stamp cannot be true, or is too old for the pair.
     pub fn left(&self, stamped_ns: i64, before: Counter) -> Option<Counter> {
         let (counter, system_ns) = self.pair;
-        let age =
-            Some(system_ns.wrapping_sub(stamped_ns)).filter(|age| self.is_good && (0..OLDEST_NS).contains(age))?;
+        let age = Some(system_ns.wrapping_sub(stamped_ns)).filter(|age| (0..OLDEST_NS).contains(age))?;
+        if !self.may_stamp_since(before) {
+            return None;
+        }
         let ticks = age as f64 * self.ticks_per_ns * (1.0 + SLEW);
         let left = counter - self.width - Ticks::from_raw(ticks.ceil() as i64);
         let earliest = before - self.width - self.width - Ticks::from_raw(1);
@@ -120,7 +139,8 @@ impl Arrivals {
     /// When a packet of the batch came, which the kernel stamped with this time [ns since 1970].
     pub fn at(&self, stamped_ns: Option<i64>) -> ArrivedAt {
         let (counter, system_ns) = self.pair;
-        let age = stamped_ns.filter(|_| self.is_good).map(|stamped| system_ns.wrapping_sub(stamped));
+        let age =
+            stamped_ns.filter(|_| self.may_stamp_since(self.floor)).map(|stamped| system_ns.wrapping_sub(stamped));
         let mapped = age.filter(|age| *age >= 0).map(|age| {
             let ticks = age as f64 * self.ticks_per_ns * (1.0 - SLEW);
             counter + self.width - Ticks::from_raw(ticks as i64)
@@ -145,6 +165,7 @@ pub enum Left {
 mod tests {
     use super::*;
     use ffclock_sys::system_utc_now;
+    use ffclock_units::{Moment, Span};
 
     /// At 1 GHz: a tick is a nanosecond.
     #[test]
@@ -162,6 +183,40 @@ mod tests {
         assert!(steady(100, 130), "two readings this close show nothing");
     }
 
+    /// A packet that waited in the socket during a step is read after it, with a pair and a watch that know nothing of
+    /// the step any more.
+    #[test]
+    fn a_step_takes_their_stamps_from_all_that_may_have_come_before_it() {
+        let mut arrivals = Arrivals::new(CounterId::MonotonicRaw);
+        arrivals.set_period(Period::from_seconds(1e-9));
+        let start = arrivals.now();
+        // What the system clock shows [ns], with a step.
+        let shown = |at: Counter, step: i64| 1_700_000_000_000_000_000 + (at - start).raw() + step;
+        let pair = |counter: Counter, step| {
+            let system = Moment::from_origin(Span::from_nanos(shown(counter, step).into()));
+            Pair { counter, width: Ticks::from_raw(40), system }
+        };
+        let empty = start - Ticks::from_raw(10_000_000);
+        (arrivals.steady_since, arrivals.next_floor) = (empty, empty);
+        let (sent, came) = (arrivals.now(), arrivals.now());
+        arrivals.turn_floor(empty, Left::None);
+        arrivals.judge(pair(came, 0), Watch::Quiet);
+        assert!(arrivals.at(Some(shown(came, 0))).by_kernel);
+
+        let (waiting, step) = (shown(arrivals.now(), 0), 1_000_000);
+        let stepped = arrivals.now();
+        arrivals.judge(pair(stepped, step), Watch::Set);
+        for before in [sent, arrivals.now(), arrivals.now()] {
+            let read = arrivals.now();
+            arrivals.turn_floor(before, Left::None);
+            arrivals.judge(pair(read, step), Watch::Quiet);
+            assert_eq!(arrivals.at(Some(waiting)).counter, read, "it came when it was read");
+            let is_empty_since = arrivals.floor.is_after(stepped);
+            assert_eq!(arrivals.at(Some(shown(read, step))).by_kernel, is_empty_since);
+        }
+        assert!(arrivals.floor.is_after(stepped));
+    }
+
     #[test]
     fn stamps_become_readings_and_impossible_ones_do_not() {
         let mut arrivals = Arrivals::new(CounterId::MonotonicRaw);
@@ -171,7 +226,7 @@ mod tests {
         arrivals.set_period(Period::from_seconds(1e-9));
         arrivals.take_batch(before, Left::None);
         let end = arrivals.now();
-        if !arrivals.is_good {
+        if arrivals.pairs.watch() == Watch::Blind {
             println!("SKIP: the kernel does not report steps of the system clock");
             return;
         }

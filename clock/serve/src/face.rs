@@ -30,8 +30,9 @@ pub struct FaceOptions {
     pub smear: Smear,
     /// How long it takes to read the clock.
     pub precision: LogSeconds,
-    /// Whom we follow, as clients are to know it, so that they can notice that it is them.
-    pub reference_id: u32,
+    /// Whom we follow, as clients are to know it, so that they can notice that it is them; `None` where it is no server
+    /// of NTP, so that the page has its only name.
+    pub reference_id: Option<u32>,
 }
 
 /// Why a reply says that the server is not synchronised.
@@ -142,15 +143,14 @@ fn claim(
     if bound > options.bound_max {
         return Err(Unserved::Bound);
     }
-    let stratum = snapshot.server().map_or(STRATUM_NONE, |server| server.stratum.saturating_add(1));
-    if stratum >= STRATUM_NONE {
-        return Err(Unserved::Stratum);
-    }
+    let followed = snapshot.server().filter(|server| server.stratum < STRATUM_NONE - 1).ok_or(Unserved::Stratum)?;
+    let stratum = followed.stratum + 1;
+    let followed = options.reference_id.filter(|_| followed.stratum > 0).unwrap_or(followed.reference_id);
     let (root_delay, root_dispersion) = split(bound_at(estimate.counter), bound);
     let smeared = smear_units(now.tai, snapshot.leap(), options.smear);
     let (leap, reference_id) = match (options.smear, smeared) {
-        (Smear::Off, _) => (announced(now.tai, snapshot.leap()), options.reference_id),
-        (Smear::Linear24h, 0) => (LeapIndicator::None, options.reference_id),
+        (Smear::Off, _) => (announced(now.tai, snapshot.leap()), followed),
+        (Smear::Linear24h, 0) => (LeapIndicator::None, followed),
         (Smear::Linear24h, units) => (LeapIndicator::None, smear_reference(units)),
     };
     let packet = Packet {

@@ -1,10 +1,11 @@
 //! Whom ffclockd follows, as clients are to know it: the reference identifier (RFC 5905, section 7.3).
 //!
 //! The page carries the stratum of the server that is followed, but not its address: its words for the server are what
-//! that server says of itself, and a slot has no room for more. So the control socket of ffclockd is asked, by a thread
+//! that server says of itself, and a slot has no room for more. They are enough for a reference at this host, which
+//! has no other name than its kind. So the control socket of ffclockd is asked, by a thread
 //! of its own. Nothing waits for the answer; without one, replies carry an identifier of this host that is no address.
 
-use ffclock_control::protocol::{Answer, StatusReport};
+use ffclock_control::protocol::{Answer, SourceReport, StatusReport};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
@@ -19,19 +20,33 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 /// Whom the daemon follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Following {
-    /// The address of the selected server.
-    pub selected: Option<IpAddr>,
-    /// Those of all its servers.
+    /// The selected server; `None` while there is none, as in holdover.
+    pub selected: Option<SelectedServer>,
+    /// The addresses of all servers of NTP.
     pub servers: Vec<IpAddr>,
+}
+
+/// The server that the daemon has selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SelectedServer {
+    /// A server of NTP, with its address in use.
+    Ntp(IpAddr),
+    /// A reference at this host or a master of PTP, which has no address of NTP.
+    Other,
 }
 
 impl Following {
     /// From the daemon's own words.
     pub fn of(report: &StatusReport) -> Self {
-        let ip = |address: &str| address.parse::<SocketAddr>().map(|address| address.ip()).ok();
+        // A reference says where it is in place of an address.
+        let ip = |source: &SourceReport| match &source.ptp {
+            Some(_) => None,
+            None => Some(source.address.as_deref()?.parse::<SocketAddr>().ok()?.ip()),
+        };
+        let selected = report.sources.iter().find(|source| source.selected);
         Following {
-            selected: report.selected.as_deref().and_then(ip),
-            servers: report.sources.iter().filter_map(|source| ip(source.address.as_deref()?)).collect(),
+            selected: selected.map(|source| ip(source).map_or(SelectedServer::Other, SelectedServer::Ntp)),
+            servers: report.sources.iter().filter_map(ip).collect(),
         }
     }
 }
@@ -108,6 +123,7 @@ fn md5_first_word(octets: [u8; 16]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_control::protocol::PtpReport;
 
     /// RFC 1321, appendix A.5, has no text of 16 octets; these are md5sum's.
     #[test]
@@ -116,6 +132,53 @@ mod tests {
         assert_eq!(md5_first_word(*b"abcdefghijklmnop"), 0x1d64_dce2);
         assert_eq!(reference_of("192.0.2.1".parse().unwrap()), 0xc000_0201);
         assert_eq!(reference_of("::ffff:192.0.2.1".parse().unwrap()), 0xc000_0201);
+    }
+
+    /// A source of the daemon's status.
+    fn source(name: &str, address: Option<&str>, selected: bool) -> SourceReport {
+        let text = serde_json::json!({
+            "name": name, "address": address, "selected": selected, "state": "reachable", "estimator": "learned",
+            "agreement": "agree", "poll_s": 16.0, "sent": 9, "exchanges": 9, "used": 9, "lost": 0, "rejected": [],
+            "shifts": [0, 0],
+        });
+        serde_json::from_value(text).unwrap()
+    }
+
+    fn following(sources: Vec<SourceReport>) -> Following {
+        let counter = serde_json::json!({"name": "tsc", "reason": "", "nominal_hz": 1e9, "epoch": 1});
+        let selected = sources.iter().find(|source| source.selected).map(|source| source.name.clone());
+        let text = serde_json::json!({
+            "version": "", "uptime_s": 1.0, "counter": counter, "stamps": "kernel", "page": "", "selected": selected,
+            "sources": sources, "events": [],
+        });
+        Following::of(&serde_json::from_value(text).unwrap())
+    }
+
+    /// The daemon names its servers as they were configured; what counts is the address in use.
+    #[test]
+    fn the_selected_server_is_known_by_its_address_whatever_its_name() {
+        let (four, six) = ("192.0.2.1:123", "[2001:db8::1]:4123");
+        let [ip_four, ip_six] = [four, six].map(|address| address.parse::<SocketAddr>().unwrap().ip());
+        let one = |selected| source("time.example", Some(four), selected);
+        let other = |selected| source("2001:db8::1", Some(six), selected);
+        let unresolved = source("later.example", None, false);
+        let servers = vec![ip_four, ip_six];
+        for (selected, sources) in [
+            (Some(SelectedServer::Ntp(ip_four)), vec![one(true), other(false), unresolved.clone()]),
+            (Some(SelectedServer::Ntp(ip_six)), vec![one(false), other(true), unresolved]),
+            (None, vec![one(false), other(false)]),
+        ] {
+            assert_eq!(following(sources), Following { selected, servers: servers.clone() });
+        }
+    }
+
+    #[test]
+    fn references_and_masters_of_ptp_have_no_address_of_ntp() {
+        let master = |place| SourceReport { ptp: Some(PtpReport::default()), ..source("master", Some(place), true) };
+        for selected in [source("pps", Some("pps:/dev/pps0"), true), master("eth0"), master("192.0.2.1:319")] {
+            let expected = Following { selected: Some(SelectedServer::Other), servers: Vec::new() };
+            assert_eq!(following(vec![selected]), expected);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::access::AccessList;
 use crate::config::ServeSettings;
 use crate::face::{FaceOptions, ReplyMoments, ServedFace, Unserved};
 use crate::fast_path::{self, FastPathParts, FastPathThread};
-use crate::following::{self, Following, reference_of};
+use crate::following::{self, Following, SelectedServer, reference_of};
 use crate::limit::LimitOptions;
 use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
 use crate::options::ServeConfig;
@@ -437,7 +437,7 @@ pub(crate) fn policy(config: &ServeConfig, ptp: &PtpConfig) -> Policy {
             bound_max: config.serve_bound_max,
             smear: config.smear,
             precision: precision(),
-            reference_id: following::reference_of_host(&ffclock_counter::boot_id()),
+            reference_id: Some(following::reference_of_host(&ffclock_counter::boot_id())),
         },
         access: AccessList::new(&config.allow, &config.deny),
         limit: LimitOptions::new(config.rate_interval.as_seconds(), config.rate_burst),
@@ -480,7 +480,12 @@ fn follow(control: &Path, board: Arc<PolicyBoard>, stop: Arc<AtomicBool>) -> io:
 }
 
 fn followed(present: &Policy, found: &Following) -> Policy {
-    let reference_id = found.selected.map_or(present.face.reference_id, reference_of);
+    let reference_id = match found.selected {
+        Some(SelectedServer::Ntp(ip)) => Some(reference_of(ip)),
+        Some(SelectedServer::Other) => None,
+        // In holdover the time is still that of the last one.
+        None => present.face.reference_id,
+    };
     Policy {
         face: FaceOptions { reference_id, ..present.face },
         followed: found.servers.iter().map(|ip| (crate::access::bits_of(*ip), reference_of(*ip))).collect(),

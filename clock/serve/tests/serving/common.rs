@@ -59,6 +59,8 @@ pub struct Said {
     pub status: Status,
     pub valid_for: Span,
     pub leap: Option<LeapStep>,
+    /// Who is followed.
+    pub server: ServerIdentity,
 }
 
 impl Said {
@@ -71,6 +73,7 @@ impl Said {
             status: Status::Synchronised,
             valid_for: Span::from_secs(3600),
             leap: None,
+            server: ServerIdentity { stratum: 1, reference_id: 0x4750_5300 },
         }
     }
 }
@@ -122,7 +125,7 @@ impl Place {
             estimate,
             leap: said.leap.unwrap_or_else(|| LeapTable::built_in().step_around(time)),
             valid_until: counter + Ticks::from_raw(said.valid_for.as_nanos() as i64),
-            server: Some(ServerIdentity { stratum: 1, reference_id: 0x4750_5300 }),
+            server: Some(said.server),
         };
         let counts = VoteCounts { deciders: 3, tolerated: 1, believed: 3 };
         writer.publish_voted(

@@ -10,7 +10,7 @@ use common::{Client, Place, Said, bare_request};
 use ffclock::Clock;
 use ffclock_serve::face::{FaceOptions, ReplyMoments, ServedFace};
 use ffclock_serve::options::{ServedBound, Smear};
-use ffclock_units::{Bound, LeapStep, Rate, Span, Status};
+use ffclock_units::{Bound, LeapStep, Rate, ServerIdentity, Span, Status};
 use ffclock_wire::{LeapIndicator, LogSeconds};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -68,7 +68,33 @@ fn the_claim_is_wider_by_what_is_foreseen() {
 
 fn face_options() -> FaceOptions {
     let (bound, bound_max) = (ServedBound::Bound, Bound::of(Span::from_secs(1)));
-    FaceOptions { bound, bound_max, smear: Smear::Off, precision: LogSeconds::from_exponent(-20), reference_id: 1 }
+    FaceOptions {
+        bound,
+        bound_max,
+        smear: Smear::Off,
+        precision: LogSeconds::from_exponent(-20),
+        reference_id: Some(1),
+    }
+}
+
+/// RFC 5905, figure 12: a server of stratum 1 names the kind of its reference, any other one the server that it follows.
+#[test]
+fn a_reference_is_named_by_its_kind_and_a_server_by_its_address() {
+    let place = Place::new();
+    let mut writer = place.writer();
+    let clock = || Clock::open_at(&place.directory.join("page")).unwrap();
+    let (address, kind) = (0xc000_0201, *b"PPS\0");
+    for (stratum, reference_id, named) in
+        [(0, Some(address), kind), (0, None, kind), (1, Some(address), [192, 0, 2, 1]), (1, None, kind)]
+    {
+        let server = ServerIdentity { stratum, reference_id: u32::from_be_bytes(kind) };
+        place.publish(&mut writer, Said { server, ..Said::within(Span::from_micros(300)) });
+        let snapshot = clock().snapshot().unwrap();
+        let moments = ReplyMoments::at(snapshot.estimate().unwrap().counter);
+        let options = FaceOptions { reference_id, ..face_options() };
+        let claim = ServedFace::of(&snapshot, &moments, &options).standing.unwrap();
+        assert_eq!((claim.stratum, claim.reference_id.to_be_bytes()), (stratum + 1, named), "{reference_id:?}");
+    }
 }
 
 #[test]
