@@ -25,6 +25,7 @@
 extern crate alloc;
 
 mod announcement;
+mod cadence;
 mod config;
 mod event;
 mod follower;
