@@ -237,11 +237,7 @@ impl Follower {
                 self.begin_with_master(now);
                 self.events.push(PtpEvent::MasterLost(before.port));
             }
-            (Some(before), Some(best)) if before.port == best.port => {
-                if before != best {
-                    self.events.push(PtpEvent::MasterChanged(best));
-                }
-            }
+            (Some(before), Some(best)) if before.port == best.port => {}
             (_, Some(best)) => {
                 self.begin_with_master(now);
                 self.events.push(PtpEvent::MasterChosen(best));

@@ -26,7 +26,7 @@ impl Follower {
             return Err(broken.into());
         }
         match message.body {
-            PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, now),
+            PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, (received, now)),
             PtpBody::Sync(origin) => {
                 self.check_master(&message)?;
                 self.master_address = self.sender.or(self.master_address);
@@ -109,7 +109,7 @@ impl Follower {
         &mut self,
         (message, announcement): (&PtpMessage, Announcement),
         tlvs: Tlvs<'_>,
-        now: Moment<Mono>,
+        (received, now): (Stamp, Moment<Mono>),
     ) -> Result<(), PtpRejection> {
         if let Err(reason) = self.check_announcement((message, &announcement), tlvs) {
             let is_unwanted = [PtpRejection::NotAccepted, PtpRejection::ClockClass, PtpRejection::StepsRemoved];
@@ -121,10 +121,14 @@ impl Follower {
         }
         let interval = self.stated_interval(message, UnicastService::Announce);
         let master = Master { port: message.source, announcement };
-        let followed = self.followed.map(|master| master.port);
-        let admitted = self.masters.hear(master, (now, interval), followed)?;
+        let before = self.followed;
+        let admitted = self.masters.hear(master, (now, interval), before.map(|master| master.port))?;
         admitted.displaced().into_iter().for_each(|reason| self.events.reject(reason));
         self.elect(now);
+        let same = self.followed.filter(|master| before.is_some_and(|before| before.port == master.port));
+        if let Some(master) = same.filter(|_| before != same) {
+            self.events.push(PtpEvent::MasterChanged(master, received.counter));
+        }
         Ok(())
     }
 

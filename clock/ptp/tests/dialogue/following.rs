@@ -83,7 +83,8 @@ fn a_master_that_says_something_else_is_named_once() {
     let mut script = Script::acquainted(config());
     script.announced.quality.class = ClockClass::HOLDOVER;
     let expected = Master { port: script.master, announcement: script.announced };
-    assert_eq!(script.announce(), [PtpEvent::MasterChanged(expected)]);
+    let arrived = stamp_at(script.now).counter;
+    assert_eq!(script.announce(), [PtpEvent::MasterChanged(expected, arrived)]);
     assert_eq!(script.announce(), []);
 }
 
