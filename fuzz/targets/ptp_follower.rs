@@ -66,11 +66,8 @@ impl Run<'_> {
                 let status = *self.input.choose(&Status::ALL)?;
                 let reading = TaiReading { time, uncertainty, noise: uncertainty, bound, status };
                 let limits = GrandmasterLimits::default();
-                self.grandmaster.set_claim(GrandmasterClaim::of(
-                    &reading,
-                    &limits,
-                    LeapTable::built_in().step_around(reading.time),
-                ));
+                let step = LeapTable::built_in().step_around(reading.time);
+                self.grandmaster.set_claim(GrandmasterClaim::of(&reading, &limits, step), self.now);
             }
             _ => {
                 if !self.wire.is_empty() {

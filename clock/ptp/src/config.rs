@@ -75,6 +75,9 @@ pub struct FollowerConfig {
     pub period: Period,
 }
 
+/// An announcement that has come over more boundary clocks does not qualify (9.3.2.5).
+pub(crate) const STEPS_REMOVED_MAX: u16 = 254;
+
 /// How far the nominal period may be off, as one part of this many: 1/4000 is 250 ppm.
 pub const PERIOD_TOLERANCE: i128 = 4000;
 
@@ -107,7 +110,7 @@ impl FollowerConfig {
 
     /// This configuration with every value clamped to its range.
     pub(crate) fn within_ranges(mut self) -> Self {
-        self.steps_removed_max = self.steps_removed_max.min(254);
+        self.steps_removed_max = self.steps_removed_max.min(STEPS_REMOVED_MAX);
         self.announce_timeout = self.announce_timeout.clamp(2, 255);
         for log in [&mut self.log_announce_interval, &mut self.log_sync_interval, &mut self.log_delay_interval] {
             *log = (*log).clamp(-7, 6);

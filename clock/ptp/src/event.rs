@@ -3,7 +3,7 @@
 use crate::{Master, NotPtp, PortIdentity, UnicastService, UnicastTerms};
 use alloc::collections::VecDeque;
 use core::fmt;
-use ffclock_units::{Direction, Moment, Span, Stamp, Tai};
+use ffclock_units::{Counter, Direction, Moment, Span, Stamp, Tai};
 
 /// One message that passed between us and the master: our counter on one side, the master's time on the other.
 ///
@@ -53,8 +53,8 @@ pub enum PtpEvent {
     LinkDelay(LinkDelay),
     /// This master is the best from now on: the first one, or another one.
     MasterChosen(Master),
-    /// The master that is followed says something else about itself.
-    MasterChanged(Master),
+    /// The master that is followed says something else about itself, in a message with this stamp.
+    MasterChanged(Master, Counter),
     /// The master that was followed has fallen silent, and there is no other.
     MasterLost(PortIdentity),
     /// The master says that TAI - UTC is the first [s]; by our table it is the second.
@@ -174,6 +174,8 @@ rejections! {
     NearLeap = "near-leap",
     /// The master says that it is not sure of its time.
     Uncertain = "uncertain",
+    /// A message from when the master passed from one grandmaster to another.
+    GrandmasterChange = "grandmaster-change",
     /// The master claims an error above the configured limit, or none.
     RootDistance = "root-distance",
     /// A word of negotiation that nothing was asked for.

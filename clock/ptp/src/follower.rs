@@ -2,8 +2,9 @@
 
 mod messages;
 
+use crate::cadence::{Cadence, interval_of};
 use crate::event::{PtpEvents, increase};
-use crate::foreign::{ForeignMasters, interval_of};
+use crate::foreign::ForeignMasters;
 use crate::link::{LinkRequests, LinkResponder};
 use crate::negotiation::Negotiation;
 use crate::requests::{DelayRequests, Due};
@@ -46,8 +47,8 @@ pub struct Follower {
     /// Whether TAI - UTC of the present master was compared with ours.
     is_offset_checked: bool,
     syncs: SyncMatcher,
-    /// The time between two Syncs, as the present master says or was asked.
-    sync_interval: Span,
+    /// The Syncs of the present master; none before the first.
+    sync_cadence: Option<Cadence>,
     /// Where the message at hand came from, and where the last Sync did.
     sender: Option<NetworkAddress>,
     master_address: Option<NetworkAddress>,
@@ -77,11 +78,11 @@ impl Follower {
         Follower {
             own,
             leaps: LeapTable::built_in(),
-            masters: ForeignMasters::new(config.announce_timeout),
+            masters: ForeignMasters::new(config.announce_timeout, interval_of(config.log_announce_interval)),
             followed: None,
             is_offset_checked: false,
             syncs: SyncMatcher::new(config.reply_timeout),
-            sync_interval: interval_of(config.log_sync_interval),
+            sync_cadence: None,
             sender: None,
             master_address: None,
             requests: DelayRequests::new(delay_interval, config.reply_timeout),
@@ -203,9 +204,10 @@ impl Follower {
         self.followed.map(|master| master.server_quality(&self.config.claims))
     }
 
-    /// The time between two Syncs, as the master says: at most 64 s. The one of the configuration where it says none.
+    /// The time between two Syncs, as the master says as far as it shows it: at most 64 s. The one of the configuration
+    /// before the first.
     pub fn sync_interval(&self) -> Span {
-        self.sync_interval
+        self.sync_cadence.map_or(interval_of(self.config.log_sync_interval), |cadence| cadence.interval())
     }
 
     /// Counts of messages and events.
@@ -235,11 +237,7 @@ impl Follower {
                 self.begin_with_master(now);
                 self.events.push(PtpEvent::MasterLost(before.port));
             }
-            (Some(before), Some(best)) if before.port == best.port => {
-                if before != best {
-                    self.events.push(PtpEvent::MasterChanged(best));
-                }
-            }
+            (Some(before), Some(best)) if before.port == best.port => {}
             (_, Some(best)) => {
                 self.begin_with_master(now);
                 self.events.push(PtpEvent::MasterChosen(best));
@@ -252,7 +250,7 @@ impl Follower {
         self.is_offset_checked = false;
         self.master_address = None;
         self.syncs.clear();
-        self.sync_interval = interval_of(self.config.log_sync_interval);
+        self.sync_cadence = None;
         self.requests.restart(interval_of(self.config.log_delay_interval));
         let is_end_to_end = self.config.mechanism == DelayMechanism::EndToEnd;
         let Some(negotiation) = self.negotiation.as_mut() else { return };

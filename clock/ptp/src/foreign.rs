@@ -1,5 +1,6 @@
 //! The masters that are heard, in a table of fixed size (IEEE 1588-2019, 9.3.2.4), and the best of them.
 
+use crate::cadence::{Cadence, times};
 use crate::{Master, PortIdentity, PtpRejection};
 use alloc::vec::Vec;
 use ffclock_units::{Moment, Mono, Span};
@@ -12,8 +13,7 @@ const WINDOW_INTERVALS: i64 = 4;
 #[derive(Clone, Copy, Debug)]
 struct ForeignMaster {
     master: Master,
-    interval: Span,
-    last: Moment<Mono>,
+    cadence: Cadence,
     is_qualified: bool,
     /// It has its place since it came first, and not since it is better than others.
     came_first: bool,
@@ -31,6 +31,8 @@ pub(crate) struct ForeignMasters {
     table: Vec<ForeignMaster>,
     /// Intervals without an Announce message after which a master is gone.
     timeout: i64,
+    /// The interval that is configured here.
+    usual: Span,
 }
 
 impl ForeignMasters {
@@ -39,11 +41,12 @@ impl ForeignMasters {
     /// Places of those that were heard once and came first.
     const FIRST_COME: usize = Self::CAPACITY / 2;
 
-    pub(crate) fn new(timeout: u32) -> Self {
-        ForeignMasters { table: Vec::with_capacity(Self::CAPACITY), timeout: i64::from(timeout) }
+    pub(crate) fn new(timeout: u32, usual: Span) -> Self {
+        ForeignMasters { table: Vec::with_capacity(Self::CAPACITY), timeout: i64::from(timeout), usual }
     }
 
-    /// Takes what was announced at `now`, with `interval` to the next message.
+    /// Takes what was announced at `now`, with `interval` to the next message, as the message says
+    /// ([`Cadence`] has what that is worth).
     ///
     /// Returns whether another one lost its place for it.
     ///
@@ -58,18 +61,18 @@ impl ForeignMasters {
         let Some(known) = self.table.iter_mut().find(|known| known.master.port == master.port) else {
             let newcomer = ForeignMaster {
                 master,
-                interval,
-                last: now,
+                cadence: Cadence::begin(self.usual, interval, now),
                 is_qualified: false,
                 came_first: false,
                 passed_over: None,
             };
             return self.admit(newcomer, followed);
         };
-        let window = times(interval.max(known.interval), WINDOW_INTERVALS);
-        known.is_qualified |= now - known.last <= window;
+        let window = times(interval.max(known.cadence.interval()), WINDOW_INTERVALS);
+        known.is_qualified |= now - known.cadence.last() <= window;
         known.passed_over = known.passed_over.filter(|until| now < *until);
-        (known.master, known.interval, known.last) = (master, interval, now);
+        known.master = master;
+        known.cadence.note(interval, now);
         Ok(Admitted::Place)
     }
 
@@ -142,22 +145,11 @@ impl Admitted {
 
 impl ForeignMaster {
     fn end(&self, timeout: i64) -> Moment<Mono> {
-        self.last + times(self.interval, timeout)
+        self.cadence.last() + times(self.cadence.interval(), timeout)
     }
 }
 
 /// `Less` if the first is better.
 pub(crate) fn better(one: &Master, other: &Master) -> core::cmp::Ordering {
     one.announcement.compare(one.port, (&other.announcement, other.port))
-}
-
-/// `interval` a few times over.
-pub(crate) const fn times(interval: Span, count: i64) -> Span {
-    Span::from_units(interval.units().saturating_mul(count as i128))
-}
-
-/// 2^`log` seconds, within 2^-7 s and 2^6 s: what the profiles use, and no flood nor standstill by a wild number.
-pub(crate) fn interval_of(log: i8) -> Span {
-    let log = log.clamp(-7, 6);
-    Span::from_units(1 << (64 + i32::from(log)))
 }

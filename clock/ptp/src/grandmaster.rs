@@ -3,10 +3,12 @@
 mod answers;
 mod claim;
 mod clients;
+mod steady;
 
+use crate::cadence::{interval_of, times};
 use crate::event::{PtpEvents, increase};
 use crate::follower::flags_to;
-use crate::foreign::{ForeignMasters, better, interval_of};
+use crate::foreign::{ForeignMasters, better};
 use crate::link::LinkResponder;
 use crate::message::LOG_INTERVAL_NONE;
 use crate::tlv::UnicastService;
@@ -17,6 +19,7 @@ use crate::{
 };
 use clients::{Clients, following};
 use ffclock_units::{Moment, Mono, Span, Tai};
+use steady::SteadyQuality;
 
 pub use claim::{GrandmasterClaim, GrandmasterLimits};
 
@@ -75,11 +78,19 @@ impl Default for GrandmasterConfig {
 /// arrived, the latest at which it can have, and of one that has left, the earliest, so that the bound of a follower
 /// holds. While the claim is [`GrandmasterClaim::NONE`] or a better master speaks, it is
 /// silent.
+///
+/// Two of them on one network are never both silent because of each other. One that serves gives way only when it hears
+/// a better one, which therefore speaks. What it compares is what it said last, for as long as another may remember
+/// that, and not what its clock has come to be worth since: where two hear each other at the same time, both compare the
+/// same two announcements, and one of these is better.
 #[derive(Debug)]
 pub struct Grandmaster {
     config: GrandmasterConfig,
     own: PortIdentity,
     claim: GrandmasterClaim,
+    steady: SteadyQuality,
+    /// What was announced last to all clocks, and when.
+    said: Option<(Announcement, Moment<Mono>)>,
     masters: ForeignMasters,
     yielded_to: Option<Master>,
     announce: Row,
@@ -90,6 +101,10 @@ pub struct Grandmaster {
     events: PtpEvents,
     signals: u16,
 }
+
+/// What is better is announced once it has been so for this number of intervals: a minute by default, as long as it is
+/// between most measurements.
+const HELD_INTERVALS: i64 = 30;
 
 /// Messages of one kind to all clocks.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +133,12 @@ impl Grandmaster {
         Grandmaster {
             own,
             claim: GrandmasterClaim::NONE,
-            masters: ForeignMasters::new(config.announce_timeout.clamp(2, 255)),
+            steady: SteadyQuality::default(),
+            said: None,
+            masters: ForeignMasters::new(
+                config.announce_timeout.clamp(2, 255),
+                interval_of(config.log_announce_interval),
+            ),
             yielded_to: None,
             announce: row,
             sync: row,
@@ -131,24 +151,31 @@ impl Grandmaster {
         }
     }
 
-    /// What the clock claims from now on. A clock that loses its time says so in a last Announce, of class 248 and
+    /// What the clock claims from `now` on: what is worse at once, and what is better once it has been so for
+    /// 30 announcements. A clock that loses its time says so in a last Announce, of class 248 and
     /// unknown accuracy, so that followers need not wait for its silence to choose another master; then it is silent.
-    pub fn set_claim(&mut self, claim: GrandmasterClaim) {
+    pub fn set_claim(&mut self, claim: GrandmasterClaim, now: Moment<Mono>) {
         let was_serving = self.is_serving();
-        self.claim = claim;
-        if !claim.is_known() {
+        if claim.is_known() {
+            let hold = times(interval_of(self.config.log_announce_interval), HELD_INTERVALS);
+            self.claim = claim.of_quality(self.steady.take(claim.quality, now, hold));
+        } else {
+            self.claim = claim;
+            self.steady = SteadyQuality::default();
             if was_serving {
                 self.take_leave();
             }
+            self.said = None;
             self.clients.clear();
         }
-        self.elect();
+        if !was_serving || !claim.is_known() {
+            self.elect(now);
+        }
     }
 
-    /// Priority 1 and priority 2 from now on.
-    pub fn set_priorities(&mut self, priorities: (u8, u8)) {
+    /// Priority 1 and priority 2 from the next claim on.
+    pub const fn set_priorities(&mut self, priorities: (u8, u8)) {
         self.config.priorities = priorities;
-        self.elect();
     }
 
     /// The last Announce, to all who are served. Where more clients are than fit into the outbox, the others wait for
@@ -168,7 +195,7 @@ impl Grandmaster {
     /// after [`poll_transmit`](Grandmaster::poll_transmit) goes on.
     pub fn handle_timeout(&mut self, now: Moment<Mono>) {
         if self.masters.expire(now, self.yielded_to.map(|master| master.port)) {
-            self.elect();
+            self.elect(now);
         }
         self.clients.expire(now);
         if !self.is_serving() {
@@ -177,6 +204,7 @@ impl Grandmaster {
         if self.config.group == GroupService::Multicast {
             if let Some(sequence) = self.announce.take(now, self.config.log_announce_interval) {
                 self.send_announce((sequence, self.config.log_announce_interval), Audience::Everyone);
+                self.said = Some((self.announcement(), now));
             }
             if let Some(sequence) = self.sync.take(now, self.config.log_sync_interval) {
                 self.send_sync((sequence, self.config.log_sync_interval), Audience::Everyone);
@@ -282,9 +310,16 @@ impl Grandmaster {
         self.claim.announced(self.own.clock, self.config.priorities)
     }
 
+    /// What others know of us and compare, or would.
+    fn known(&self, now: Moment<Mono>) -> Announcement {
+        let remembered = times(interval_of(self.config.log_announce_interval), self.config.announce_timeout.into());
+        let said = self.said.filter(|(_, at)| now - *at < remembered);
+        said.map_or_else(|| self.announcement(), |(announcement, _)| announcement)
+    }
+
     /// Whether another master is better (9.3.3, M1 and P1).
-    fn elect(&mut self) {
-        let own = Master { port: self.own, announcement: self.announcement() };
+    fn elect(&mut self, now: Moment<Mono>) {
+        let own = Master { port: self.own, announcement: self.known(now) };
         let is_group = self.config.group == GroupService::Multicast && self.claim.is_known();
         let other = self.masters.best().filter(|other| is_group && better(other, &own).is_lt());
         match (self.yielded_to, other) {

@@ -7,7 +7,8 @@
 //! [`Follower::poll_timeout`]. [`Grandmaster`] is the other side, which states the time that the caller gives.
 //!
 //! - Each Sync and each Delay_Req is an observation of one direction ([`PtpObservation`]): our counter on one side, the
-//!   master's time on the other. [`ExchangePairing`] makes exchanges of them.
+//!   master's time on the other. [`ExchangePairing`] makes exchanges of them, each as wrong as was claimed at its time
+//!   ([`ClaimHistory`]).
 //! - A follower has no servo. It never sets, steers or even holds a clock.
 //! - The stamp of a message comes back with the [`PtpTicket`] that was handed out with it. A ticket cannot be copied,
 //!   so a stamp cannot end up with another message.
@@ -25,6 +26,8 @@
 extern crate alloc;
 
 mod announcement;
+mod cadence;
+mod claims;
 mod config;
 mod event;
 mod follower;
@@ -45,6 +48,7 @@ mod tlv;
 mod transmit;
 
 pub use announcement::{Announcement, ClaimRules, Master, TimeSource};
+pub use claims::ClaimHistory;
 pub use config::{ArbitraryTimescale, DelayMechanism, Delivery, ERA, FollowerConfig, PERIOD_TOLERANCE};
 pub use event::{LinkDelay, PtpEvent, PtpObservation, PtpRejection, PtpStatistics};
 pub use follower::Follower;

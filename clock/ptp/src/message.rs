@@ -50,6 +50,12 @@ impl PtpFlags {
     pub const fn and(self, other: PtpFlags) -> PtpFlags {
         PtpFlags(self.0 | other.0)
     }
+
+    /// These bits but for those of `other`.
+    #[must_use]
+    pub(crate) const fn without(self, other: PtpFlags) -> PtpFlags {
+        PtpFlags(self.0 & !other.0)
+    }
 }
 
 /// What a message says, by its kind.

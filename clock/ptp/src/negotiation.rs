@@ -12,6 +12,8 @@ const SLOWEST: u32 = 6;
 #[derive(Clone, Copy, Debug)]
 struct ServiceState {
     terms: UnicastTerms,
+    /// What was granted last, which is no shorter than what was asked for.
+    log_interval: i8,
     /// When to ask; `None` while the messages are not wanted.
     due: Option<Moment<Mono>>,
     is_waiting: bool,
@@ -30,7 +32,7 @@ impl Negotiation {
     pub(crate) fn new(log_intervals: [i8; 3], seconds: u32) -> Self {
         let state = |log_interval| {
             let terms = UnicastTerms { log_interval, seconds };
-            ServiceState { terms, due: None, is_waiting: false, is_granted: false, unanswered: 0 }
+            ServiceState { terms, log_interval, due: None, is_waiting: false, is_granted: false, unanswered: 0 }
         };
         Negotiation { services: log_intervals.map(state) }
     }
@@ -49,6 +51,11 @@ impl Negotiation {
     /// Whether these messages were granted, and not cancelled since.
     pub(crate) const fn is_granted(&self, service: UnicastService) -> bool {
         self.services[service.index()].is_granted
+    }
+
+    /// The interval of these messages as it was granted, or as it is asked for; log2 of seconds.
+    pub(crate) const fn log_interval(&self, service: UnicastService) -> i8 {
+        self.services[service.index()].log_interval
     }
 
     /// What to ask for now; what was not answered is reported.
@@ -96,6 +103,7 @@ impl Negotiation {
                     state.due = Some(now + REFUSED_PAUSE);
                     return Ok((None, Some(PtpEvent::Denied(service))));
                 }
+                state.log_interval = terms.log_interval.max(state.terms.log_interval);
                 // Asked again when a quarter of the time is left; a wild number of seconds never silences us.
                 let seconds = i64::from(terms.seconds.min(state.terms.seconds));
                 state.due = Some(now + Span::from_millis((seconds * 750).max(1000)));

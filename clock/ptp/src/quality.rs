@@ -28,6 +28,8 @@ impl ClockClass {
     pub const DEGRADED_FOLLOWER: ClockClass = ClockClass(187);
     /// None of the others: what a clock is that was never set.
     pub const DEFAULT: ClockClass = ClockClass(248);
+    /// A clock that only ever follows.
+    pub const NEVER_MASTER: ClockClass = ClockClass(255);
 
     /// Whether a clock of this class follows a primary reference, or did until lately.
     pub const fn is_traceable(self) -> bool {
@@ -116,6 +118,13 @@ impl ScaledVariance {
         let steps = i64::from(log2_in_512ths(units)) + 1 - 128 * 256 + 0x8000;
         u16::try_from(steps.clamp(0, 0xfffe)).map_or(ScaledVariance::UNKNOWN, ScaledVariance)
     }
+
+    /// The same, rounded up to a power of two of s^2: an estimate is not known better, and of two clocks of one kind
+    /// none is to be the better one by what moves from second to second.
+    #[must_use]
+    pub const fn coarse(self) -> Self {
+        ScaledVariance(if self.0 > 0xff00 { self.0 } else { self.0.next_multiple_of(0x100) })
+    }
 }
 
 /// 512 log2(n), rounded down; `n` is above zero. By squaring: each squaring brings out one more bit of the logarithm.
@@ -175,5 +184,7 @@ mod tests {
         assert_eq!(ScaledVariance::of(StandardUncertainty::ZERO), ScaledVariance(1));
         assert_eq!(ScaledVariance::of(StandardUncertainty::of(Span::from_secs(1))), ScaledVariance(0x8001));
         assert_eq!(ScaledVariance::of(StandardUncertainty::of(Span::MAX)), ScaledVariance(0xfdff + 1));
+        let coarse = |steps| ScaledVariance(steps).coarse().0;
+        assert_eq!([0, 1, 0x4e5d, 0x4f00, 0xff01, 0xffff].map(coarse), [0, 0x100, 0x4f00, 0x4f00, 0xff01, 0xffff]);
     }
 }

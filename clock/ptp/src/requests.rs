@@ -1,6 +1,6 @@
 //! Delay_Req to the master, one at a time, and the Delay_Resp that belongs to it (IEEE 1588-2019, 11.3).
 
-use crate::foreign::interval_of;
+use crate::cadence::interval_of;
 use crate::message::LOG_INTERVAL_NONE;
 use crate::recent::Recent;
 use crate::{Correction, PtpMessage, PtpRejection, PtpTimestamp};

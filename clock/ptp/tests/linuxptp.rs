@@ -266,7 +266,7 @@ fn serve(ptp4l: &mut Ptp4l, config: GrandmasterConfig) -> i64 {
             &GrandmasterLimits::default(),
             LeapTable::built_in().step_around(reading.time),
         );
-        grandmaster.set_claim(claim);
+        grandmaster.set_claim(claim, wire.now());
         if let Some((length, from)) = wire.receive(&mut bytes) {
             let arrived = (wire.tai(wire.elapsed()), address(from.ip()));
             grandmaster.handle_message(&bytes[..length], arrived, wire.now());

@@ -16,12 +16,13 @@ use crate::config::{DelayChoice, DeviceStamps, MessageInterval, PtpPlace, Server
 use crate::leaps::Vote;
 use ffclock_control::protocol::{PtpReport, SourceReport};
 use ffclock_ptp::{
-    ArbitraryTimescale, Channel, ClaimRules, ClockClass, ClockIdentity, DelayMechanism, Delivery, ExchangePairing,
-    Follower, FollowerConfig, MESSAGE_BYTES_MAX, Master, NetworkAddress, PortIdentity, PtpEvent, PtpRejection,
+    ArbitraryTimescale, Channel, ClaimHistory, ClaimRules, ClockClass, ClockIdentity, DelayMechanism, Delivery,
+    ExchangePairing, Follower, FollowerConfig, MESSAGE_BYTES_MAX, Master, NetworkAddress, PortIdentity, PtpEvent,
+    PtpObservation, PtpRejection,
 };
 use ffclock_source::{LeapWatch, Reachability};
 use ffclock_sys::{SocketEvent, StampQuality};
-use ffclock_units::{Bound, Exchange, LeapTable, Moment, Mono, Period, Span};
+use ffclock_units::{Bound, Exchange, LeapTable, Moment, Mono, Period, ServerQuality, Span};
 use link::PtpLink;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -33,6 +34,8 @@ const MOST_EVENTS: usize = 64;
 const OPEN_AGAIN: Span = Span::from_secs(5);
 /// While no master is heard, the sockets are made again every so often: the device may be another one by now.
 const REOPEN: Span = Span::from_secs(30);
+/// A message may come so much later than an announcement that left the master after it.
+const REORDERED: Span = Span::from_secs(1);
 /// Without an exchange for so long, and for this number of times between two, the server counts as silent.
 const SILENT_AFTER: Span = Span::from_secs(16);
 const SILENT_EXCHANGES: i128 = 8;
@@ -62,6 +65,10 @@ pub(super) struct Ptp {
     open_at: Moment<Mono>,
     /// The master that is followed, or was last.
     master: Option<Master>,
+    /// What that claimed, and when.
+    claims: ClaimHistory,
+    /// What is not judged before all is read that came until then.
+    observations: Vec<PtpObservation>,
     exchanges: Vec<Exchange>,
     notes: Vec<Note>,
     standing: Reachability,
@@ -91,6 +98,8 @@ impl Ptp {
             link: None,
             open_at: now,
             master: None,
+            claims: ClaimHistory::default(),
+            observations: Vec::new(),
             exchanges: Vec::new(),
             notes: Vec::new(),
             standing: Reachability::Untried,
@@ -127,12 +136,13 @@ impl Ptp {
         self.link = Some(link);
     }
 
-    /// Takes over what the sockets have.
-    fn receive(&mut self, context: &mut Context) {
+    /// Takes over what the sockets have. Whether that was all.
+    fn receive(&mut self, context: &mut Context) -> bool {
+        let mut is_all = true;
         let mut buffer = [0; MESSAGE_BYTES_MAX + 1];
         for channel in [Channel::Event, Channel::General] {
-            for _ in 0..MOST_EVENTS {
-                let Some(link) = &mut self.link else { return };
+            for number in 1..=MOST_EVENTS {
+                let Some(link) = &mut self.link else { return true };
                 match link.next_event(channel, (&mut buffer, &mut context.stamper)) {
                     Ok(Some(SocketEvent::Transmitted(transmitted))) => {
                         if let Some(ticket) = link.redeem(&transmitted) {
@@ -153,12 +163,15 @@ impl Ptp {
                     Ok(None) => break,
                     Err(error) => {
                         (self.link, self.open_at) = (None, context.now + OPEN_AGAIN);
-                        return self.notes.push(Note::warning("cannot receive", error));
+                        self.notes.push(Note::warning("cannot receive", error));
+                        return true;
                     }
                 }
+                is_all &= number < MOST_EVENTS;
                 self.drain(context);
             }
         }
+        is_all
     }
 
     /// Does what is due.
@@ -183,23 +196,17 @@ impl Ptp {
             }
         }
         while let Some(event) = self.follower.poll_event() {
-            self.take(event, context.now);
+            self.take(event);
         }
     }
 
-    fn take(&mut self, event: PtpEvent, now: Moment<Mono>) {
+    fn take(&mut self, event: PtpEvent) {
         match event {
-            PtpEvent::Observation(observation) => {
-                let Some(master) = self.master else { return };
-                let claim = master.server_quality(&self.follower.config().claims);
-                match self.pairing.observe(observation, claim) {
-                    Ok(exchange) => exchange.into_iter().for_each(|exchange| self.keep(exchange, now)),
-                    Err(reason) => self.reject(reason),
-                }
-            }
+            PtpEvent::Observation(observation) => self.observations.push(observation),
             PtpEvent::Rejected(reason) => self.reject(reason),
             PtpEvent::MasterChosen(master) => self.choose(master),
-            PtpEvent::MasterChanged(master) => {
+            PtpEvent::MasterChanged(master, arrived) => {
+                self.claims.note(self.claim_of(&master), arrived);
                 let before = self.master.replace(master);
                 let is_same = before.is_some_and(|before| described(&before) == described(&master));
                 if !is_same {
@@ -208,6 +215,7 @@ impl Ptp {
                 }
             }
             PtpEvent::MasterLost(port) => {
+                self.observations.clear();
                 self.pairing.restart();
                 self.standing = Reachability::Unreachable;
                 let kind = "the master is gone, and there is no other";
@@ -226,12 +234,7 @@ impl Ptp {
             PtpEvent::Unanswered(service) => {
                 self.notes.push(Note::detail("no answer to a request for unicast messages", format!("{service:?}")));
             }
-            PtpEvent::LinkDelay(delay) => {
-                delay
-                    .observation()
-                    .into_iter()
-                    .for_each(|observation| self.take(PtpEvent::Observation(observation), now));
-            }
+            PtpEvent::LinkDelay(delay) => self.observations.extend(delay.observation()),
             // Unicast that is granted shows in its messages, and no grandmaster is here.
             PtpEvent::Granted(..) | PtpEvent::Yielded(_) | PtpEvent::Serving => {}
         }
@@ -240,6 +243,8 @@ impl Ptp {
     /// Nothing of the last master is used with this one: no request to the one is paired with a Sync of the other, and
     /// no exchange of the one that still waits is taken for one of the other.
     fn choose(&mut self, master: Master) {
+        self.observations.clear();
+        self.claims.begin(self.claim_of(&master));
         self.pairing.restart();
         if self.master.is_some_and(|last| last.port != master.port) {
             self.exchanges.clear();
@@ -247,6 +252,23 @@ impl Ptp {
         }
         self.master = Some(master);
         self.notes.push(Note::notice("this master is the best and is followed", described(&master)).lasting());
+    }
+
+    fn claim_of(&self, master: &Master) -> ServerQuality {
+        master.server_quality(&self.follower.config().claims)
+    }
+
+    /// Makes exchanges of what was observed, each as wrong as the master claimed when its messages passed.
+    fn judge(&mut self, now: Moment<Mono>) {
+        let reordered = self.follower.config().period.ticks_in(REORDERED);
+        for observation in std::mem::take(&mut self.observations) {
+            let claim = self.claims.since(observation.ours.counter - reordered);
+            let paired = claim.ok_or(PtpRejection::GrandmasterChange);
+            match paired.and_then(|claim| self.pairing.observe(observation, claim)) {
+                Ok(exchange) => exchange.into_iter().for_each(|exchange| self.keep(exchange, now)),
+                Err(reason) => self.reject(reason),
+            }
+        }
     }
 
     fn keep(&mut self, exchange: Exchange, now: Moment<Mono>) {
@@ -358,6 +380,7 @@ impl Feed for Ptp {
         self.follower = follower(&self.server, environment.nominal, (self.own, now));
         self.set_leaps(environment.leaps);
         self.pairing = ExchangePairing::new(environment.nominal, self.server.source.root_distance_max);
+        self.observations.clear();
         self.exchanges.clear();
         // Packets that wait were stamped before the break.
         (self.link, self.open_at, self.alive) = (None, now, now);
@@ -369,8 +392,12 @@ impl Feed for Ptp {
         if context.now >= self.open_at && (self.link.is_none() || is_silent) {
             self.open(context);
         }
-        self.receive(context);
+        let is_all = self.receive(context);
         self.advance(context);
+        // With more to read than that, an announcement may still wait; a flood does not hold up the clock.
+        if is_all || self.observations.len() >= MOST_EVENTS {
+            self.judge(context.now);
+        }
         self.watch_silence(context.now);
     }
 

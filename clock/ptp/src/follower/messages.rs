@@ -1,7 +1,7 @@
 //! What each kind of message does to a follower.
 
 use super::Follower;
-use crate::foreign::interval_of;
+use crate::cadence::{Cadence, interval_of};
 use crate::link::MeasuredLink;
 use crate::message::LOG_INTERVAL_NONE;
 use crate::requests::AnsweredDelay;
@@ -26,14 +26,12 @@ impl Follower {
             return Err(broken.into());
         }
         match message.body {
-            PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, now),
+            PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, (received, now)),
             PtpBody::Sync(origin) => {
                 self.check_master(&message)?;
-                if message.log_interval != LOG_INTERVAL_NONE {
-                    self.sync_interval = interval_of(message.log_interval);
-                }
                 self.master_address = self.sender.or(self.master_address);
                 let matched = self.syncs.sync((&message, origin), received, now)?;
+                self.note_sync(&message, now);
                 self.take_sync(matched, now)
             }
             PtpBody::FollowUp(origin) => {
@@ -111,7 +109,7 @@ impl Follower {
         &mut self,
         (message, announcement): (&PtpMessage, Announcement),
         tlvs: Tlvs<'_>,
-        now: Moment<Mono>,
+        (received, now): (Stamp, Moment<Mono>),
     ) -> Result<(), PtpRejection> {
         if let Err(reason) = self.check_announcement((message, &announcement), tlvs) {
             let is_unwanted = [PtpRejection::NotAccepted, PtpRejection::ClockClass, PtpRejection::StepsRemoved];
@@ -121,15 +119,41 @@ impl Follower {
             }
             return Err(reason);
         }
-        // Over unicast they come as often as was asked for, whatever ptp4l writes into them.
-        let says_interval = message.log_interval != LOG_INTERVAL_NONE && self.negotiation.is_none();
-        let log = if says_interval { message.log_interval } else { self.config.log_announce_interval };
+        let interval = self.stated_interval(message, UnicastService::Announce);
         let master = Master { port: message.source, announcement };
-        let followed = self.followed.map(|master| master.port);
-        let admitted = self.masters.hear(master, (now, interval_of(log)), followed)?;
+        let before = self.followed;
+        let admitted = self.masters.hear(master, (now, interval), before.map(|master| master.port))?;
         admitted.displaced().into_iter().for_each(|reason| self.events.reject(reason));
         self.elect(now);
+        let same = self.followed.filter(|master| before.is_some_and(|before| before.port == master.port));
+        if let Some(master) = same.filter(|_| before != same) {
+            self.events.push(PtpEvent::MasterChanged(master, received.counter));
+        }
         Ok(())
+    }
+
+    /// How long it is to the next message of this kind, as the master says. Over unicast they come as often as was
+    /// granted, whatever ptp4l writes into them.
+    fn stated_interval(&self, message: &PtpMessage, service: UnicastService) -> Span {
+        let usual = match service {
+            UnicastService::Announce => self.config.log_announce_interval,
+            UnicastService::Sync => self.config.log_sync_interval,
+            UnicastService::DelayResp => self.config.log_delay_interval,
+        };
+        interval_of(match &self.negotiation {
+            Some(negotiation) => negotiation.log_interval(service),
+            None if message.log_interval == LOG_INTERVAL_NONE => usual,
+            None => message.log_interval,
+        })
+    }
+
+    fn note_sync(&mut self, sync: &PtpMessage, now: Moment<Mono>) {
+        let stated = self.stated_interval(sync, UnicastService::Sync);
+        let usual = interval_of(self.config.log_sync_interval);
+        match &mut self.sync_cadence {
+            Some(cadence) => cadence.note(stated, now),
+            first => *first = Some(Cadence::begin(usual, stated, now)),
+        }
     }
 
     fn take_sync(&mut self, matched: Option<MatchedSync>, now: Moment<Mono>) -> Result<(), PtpRejection> {
@@ -269,8 +293,8 @@ impl Follower {
             match negotiation.hear(word, now) {
                 Err(reason) => self.events.reject(reason),
                 Ok((answer, event)) => {
-                    if let Some(PtpEvent::Granted(UnicastService::DelayResp, terms)) = event {
-                        self.requests.set_interval(interval_of(terms.log_interval));
+                    if let Some(PtpEvent::Granted(UnicastService::DelayResp, _)) = event {
+                        self.requests.set_interval(interval_of(negotiation.log_interval(UnicastService::DelayResp)));
                     }
                     event.into_iter().for_each(|event| self.events.push(event));
                     self.signal(answer.as_slice());

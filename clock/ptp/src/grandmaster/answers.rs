@@ -2,13 +2,14 @@
 
 use super::clients::Client;
 use super::{Grandmaster, GroupService};
-use crate::foreign::interval_of;
+use crate::cadence::interval_of;
+use crate::config::STEPS_REMOVED_MAX;
 use crate::message::LOG_INTERVAL_NONE;
 use crate::tlv::{Tlvs, UnicastService, UnicastTerms, UnicastWord};
 use crate::transmit::TicketKind;
 use crate::{
-    Announcement, Audience, Channel, Correction, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent, PtpFlags,
-    PtpMessage, PtpRejection, PtpTimestamp, PtpTransmit,
+    Announcement, Audience, Channel, ClockClass, Correction, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent,
+    PtpFlags, PtpMessage, PtpRejection, PtpTimestamp, PtpTransmit,
 };
 use ffclock_units::{Moment, Mono, Tai};
 
@@ -97,13 +98,19 @@ impl Grandmaster {
         if message.flags.has(PtpFlags::ALTERNATE_MASTER) {
             return Err(PtpRejection::AlternateMaster);
         }
+        if announcement.steps_removed > STEPS_REMOVED_MAX {
+            return Err(PtpRejection::StepsRemoved);
+        }
+        if announcement.quality.class == ClockClass::NEVER_MASTER {
+            return Err(PtpRejection::ClockClass);
+        }
         let says_interval = message.log_interval != LOG_INTERVAL_NONE;
         let log = if says_interval { message.log_interval } else { self.config.log_announce_interval };
         let master = Master { port: message.source, announcement };
         let yielded_to = self.yielded_to.map(|master| master.port);
         let admitted = self.masters.hear(master, (now, interval_of(log)), yielded_to)?;
         admitted.displaced().into_iter().for_each(|reason| self.events.reject(reason));
-        self.elect();
+        self.elect(now);
         Ok(())
     }
 

@@ -82,7 +82,7 @@ impl GrandmasterClaim {
         let traceable = if class.is_traceable() { traceable } else { PtpFlags(0) };
         let accuracy = ClockAccuracy::of(bound);
         GrandmasterClaim {
-            quality: ClockQuality { class, accuracy, variance: ScaledVariance::of(uncertainty) },
+            quality: ClockQuality { class, accuracy, variance: ScaledVariance::of(uncertainty).coarse() },
             flags: PtpFlags::PTP_TIMESCALE.and(PtpFlags::UTC_OFFSET_VALID).and(leap).and(traceable),
             utc_offset: i16::try_from(offset).unwrap_or_default(),
             time_source: if status == Status::Synchronised { limits.time_source } else { TimeSource::OSCILLATOR },
@@ -92,6 +92,13 @@ impl GrandmasterClaim {
     /// Whether the time may be stated at all.
     pub const fn is_known(&self) -> bool {
         self.flags.has(PtpFlags::PTP_TIMESCALE)
+    }
+
+    /// The same of a clock of this quality.
+    pub(crate) const fn of_quality(self, quality: ClockQuality) -> Self {
+        let traceable = PtpFlags::TIME_TRACEABLE.and(PtpFlags::FREQUENCY_TRACEABLE);
+        let flags = if quality.class.is_traceable() { self.flags } else { self.flags.without(traceable) };
+        GrandmasterClaim { quality, flags, ..self }
     }
 
     /// As `grandmaster` announces it.

@@ -1,6 +1,6 @@
 //! Who gets unicast messages: a table of fixed size (IEEE 1588-2019, 16.1).
 
-use crate::foreign::interval_of;
+use crate::cadence::interval_of;
 use crate::{NetworkAddress, PortIdentity, PtpRejection, UnicastService, UnicastTerms};
 use alloc::vec::Vec;
 use ffclock_units::{Moment, Mono, Span};

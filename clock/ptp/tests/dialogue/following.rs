@@ -34,6 +34,31 @@ fn a_silent_master_is_lost_after_three_intervals() {
     assert_eq!(script.sent(), [], "nothing is asked of it any longer");
 }
 
+/// IEEE 1588-2019, 9.2.6.12 and 13.3.2.14: what a master says of its intervals counts as far as it shows it. One that
+/// says 1/128 s and announces every 2 s qualifies and is kept; one that says 2^60 s and falls silent is soon gone.
+#[test]
+fn intervals_count_as_they_are_shown() {
+    let announce = |script: &mut Script, log_interval| {
+        let (announced, sequence) = (script.announced, script.next_sequence());
+        let message = message(script.master, sequence, PtpBody::Announce(announced));
+        script.deliver(&PtpMessage { log_interval, ..message })
+    };
+    let mut script = Script::with(config());
+    announce(&mut script, -7);
+    script.pass(Span::from_secs(2));
+    assert_eq!(master_of(&announce(&mut script, -7)), Some(script.master));
+    for _ in 0..5 {
+        script.pass(Span::from_secs(2));
+        assert_eq!(announce(&mut script, -7), []);
+    }
+    let mut script = Script::with(config());
+    announce(&mut script, 60);
+    script.pass(Span::from_secs(1));
+    assert_eq!(master_of(&announce(&mut script, 60)), Some(script.master));
+    script.pass(Span::from_secs(6));
+    assert_eq!(script.events(), [PtpEvent::MasterLost(script.master)]);
+}
+
 /// IEEE 1588-2019, 9.3.4: the better data set is followed, and the other one again when it is gone.
 #[test]
 fn the_better_of_two_masters_is_followed() {
@@ -58,7 +83,8 @@ fn a_master_that_says_something_else_is_named_once() {
     let mut script = Script::acquainted(config());
     script.announced.quality.class = ClockClass::HOLDOVER;
     let expected = Master { port: script.master, announcement: script.announced };
-    assert_eq!(script.announce(), [PtpEvent::MasterChanged(expected)]);
+    let arrived = stamp_at(script.now).counter;
+    assert_eq!(script.announce(), [PtpEvent::MasterChanged(expected, arrived)]);
     assert_eq!(script.announce(), []);
 }
 

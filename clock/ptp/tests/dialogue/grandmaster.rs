@@ -22,7 +22,7 @@ fn start() -> Moment<Mono> {
 
 fn serving() -> Grandmaster {
     let mut grandmaster = Grandmaster::new(GrandmasterConfig::default(), port(1), start());
-    grandmaster.set_claim(claim());
+    grandmaster.set_claim(claim(), start());
     grandmaster
 }
 
@@ -46,10 +46,10 @@ fn without_a_time_it_is_silent() {
     let request = message(own(), 1, PtpBody::DelayReq(PtpTimestamp::ZERO));
     grandmaster.handle_message(request.encode().as_slice(), (tai(start()), FROM), start());
     assert_eq!(events(&mut grandmaster), [PtpEvent::Rejected(PtpRejection::NotForUs)]);
-    grandmaster.set_claim(claim());
+    grandmaster.set_claim(claim(), start());
     grandmaster.handle_timeout(start());
     assert_eq!(sent(&mut grandmaster).len(), 2);
-    grandmaster.set_claim(GrandmasterClaim::NONE);
+    grandmaster.set_claim(GrandmasterClaim::NONE, start());
     let last = sent(&mut grandmaster);
     let [(PtpMessage { body: PtpBody::Announce(announced), sequence: 1, .. }, _)] = &last[..] else {
         panic!("{last:?}")
@@ -57,7 +57,7 @@ fn without_a_time_it_is_silent() {
     let quality = announced.quality;
     assert_eq!((quality.class, quality.accuracy), (ClockClass::DEFAULT, ClockAccuracy::UNKNOWN));
     assert!(!announced.flags.has(PtpFlags::TIME_TRACEABLE) && !announced.is_tai());
-    grandmaster.set_claim(GrandmasterClaim::NONE);
+    grandmaster.set_claim(GrandmasterClaim::NONE, start());
     grandmaster.handle_timeout(start() + Span::from_secs(10));
     assert_eq!(sent(&mut grandmaster).len(), 0, "once is enough");
 }
@@ -151,6 +151,65 @@ fn it_yields_to_a_better_master() {
     grandmaster.handle_timeout(start() + Span::from_secs(6));
     assert_eq!(sent(&mut grandmaster).len(), 2);
     assert!(hear(&mut grandmaster, start() + Span::from_secs(7), 1).is_empty(), "heard once");
+}
+
+/// IEEE 1588-2019, 9.3.2.5: what has come over 255 boundary clocks, or from a clock that is never a master, is no
+/// better master.
+#[test]
+fn it_does_not_yield_to_what_qualifies_for_none() {
+    let mut grandmaster = serving();
+    let better = Announcement { priority_1: 1, ..announcement(port(9)) };
+    let slave_only = ClockQuality { class: ClockClass(255), ..better.quality };
+    for (announced, reason) in [
+        (Announcement { steps_removed: 255, ..better }, PtpRejection::StepsRemoved),
+        (Announcement { quality: slave_only, ..better }, PtpRejection::ClockClass),
+    ] {
+        for sequence in 1..4 {
+            let message = message(port(9), sequence, PtpBody::Announce(announced));
+            grandmaster.handle_message(message.encode().as_slice(), (tai(start()), FROM), start());
+            assert_eq!(events(&mut grandmaster), rejected(reason));
+        }
+    }
+    assert!(grandmaster.is_serving());
+}
+
+/// What two grandmasters on one network, which are alike, are worth at a time: it rises and falls as between two
+/// measurements, of both in its own time.
+fn sawtooth(second: f64, period: f64) -> GrandmasterClaim {
+    let phase = (second / period).fract();
+    let quality = ClockQuality {
+        class: if phase > 0.9 { ClockClass::DEGRADED_FOLLOWER } else { ClockClass::PRIMARY },
+        accuracy: ClockAccuracy(if phase > 0.7 { 0x27 } else { 0x26 }),
+        variance: ScaledVariance(0x4f00 + (phase * 1000.0) as u16).coarse(),
+    };
+    GrandmasterClaim { quality, ..claim() }
+}
+
+/// IEEE 1588-2019, 9.3.3 and 9.3.4: of two grandmasters that hear each other the better one serves, and never none,
+/// whatever happens to their clocks meanwhile; and which of them it is does not change with each of their measurements.
+#[test]
+fn of_two_grandmasters_that_are_alike_one_serves() {
+    let mut both = [1, 2].map(|last| {
+        let own = PortIdentity { clock: port(last).clock, port: 1 };
+        Grandmaster::new(GrandmasterConfig::default(), own, start() + Span::from_millis(i64::from(last) * 700))
+    });
+    for step in 0..6000_i64 {
+        let now = start() + Span::from_millis(step * 100);
+        for (place, period) in [(0, 15.9), (1, 17.3)] {
+            both[place].set_claim(sawtooth(step as f64 / 10.0, period), now);
+            both[place].handle_timeout(now);
+            for (_, transmit) in sent(&mut both[place]) {
+                both[1 - place].handle_message(transmit.octets.as_slice(), (tai(now), FROM), now);
+            }
+        }
+        // The last word of each is heard by now.
+        let serving = both.iter().filter(|one| one.is_serving()).count();
+        assert!(serving > 0, "none serves at step {step}");
+        let is_change = |event: &PtpEvent| matches!(event, PtpEvent::Yielded(_) | PtpEvent::Serving);
+        let changes = both.iter_mut().flat_map(events).filter(is_change).count();
+        // Within the first minute each has come to claim what it is at its worst.
+        assert!(step < 600 || (serving, changes) == (1, 0), "{serving} serve at step {step}, {changes} changes");
+    }
 }
 
 /// IEEE 1588-2019, 11.4: a link is measured whatever the state of the port at its end, so a passive one answers

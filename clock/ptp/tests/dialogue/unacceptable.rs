@@ -104,14 +104,18 @@ fn times_outside_an_era_are_named() {
     }
 }
 
-/// IEEE 1588-2019, 13.3.2.14: how often the Syncs come, as they say themselves.
+/// IEEE 1588-2019, 13.3.2.14: how often the Syncs come, as they say themselves, and as they come.
 #[test]
 fn the_sync_interval_is_what_the_syncs_say() {
     let mut script = Script::acquainted(config());
     assert_eq!(script.follower.sync_interval(), Span::from_secs(1));
-    for (log_interval, seconds) in [(4, 16), (127, 16), (100, 64)] {
+    for (log_interval, pause, seconds) in [(4, 0, 16), (4, 16, 16), (100, 16, 32), (-7, 16, 16), (127, 16, 16)] {
+        (0..pause).for_each(|_| {
+            script.pass(Span::from_secs(1));
+            script.announce();
+        });
         let (sync, _) = script.sync_pair();
         script.deliver(&PtpMessage { log_interval, ..sync });
-        assert_eq!(script.follower.sync_interval(), Span::from_secs(seconds));
+        assert_eq!(script.follower.sync_interval(), Span::from_secs(seconds), "{log_interval}");
     }
 }

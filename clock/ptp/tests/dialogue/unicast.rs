@@ -29,7 +29,7 @@ impl Pair {
     fn new(follower: FollowerConfig, grandmaster: GrandmasterConfig) -> Self {
         let now = Moment::from_origin(Span::from_secs(1));
         let mut grandmaster = Grandmaster::new(grandmaster, port(1), now);
-        grandmaster.set_claim(claim());
+        grandmaster.set_claim(claim(), now);
         let follower = Follower::new(follower, own(), now);
         Pair { follower, grandmaster, now, is_cut: false, audiences: Vec::new(), seen: Vec::new() }
     }
@@ -158,7 +158,7 @@ fn a_master_that_forgets_is_asked_again() {
     assert!(both_ways(&pair.run(Span::from_secs(20))).0 > 10);
     let config = GrandmasterConfig { group: GroupService::UnicastOnly, grants_max: 3, ..GrandmasterConfig::default() };
     pair.grandmaster = Grandmaster::new(config, port(1), pair.now);
-    pair.grandmaster.set_claim(claim());
+    pair.grandmaster.set_claim(claim(), pair.now);
     let events = pair.run(Span::from_secs(25));
     assert!(events.iter().any(|event| matches!(event, PtpEvent::MasterLost(_))));
     assert!(both_ways(&events).0 > 5, "{events:?}");

@@ -124,8 +124,9 @@ impl PortWorker {
                 self.wait(now)?;
             }
         }
-        self.grandmaster.set_claim(GrandmasterClaim::NONE);
-        self.drain(mono_now());
+        let now = mono_now();
+        self.grandmaster.set_claim(GrandmasterClaim::NONE, now);
+        self.drain(now);
         Ok(())
     }
 
@@ -152,7 +153,7 @@ impl PortWorker {
         if now >= self.claim_due {
             self.claim_due = now + CLAIM_EVERY;
             self.board.renew(&mut self.policy, &mut self.generation);
-            self.claim();
+            self.claim(now);
             self.publish_report();
             for change in self.stamper.take_card_changes() {
                 tracing::warn!(port = self.name, %change, "another program changed the clock of a network card");
@@ -160,7 +161,7 @@ impl PortWorker {
         }
     }
 
-    fn claim(&mut self) {
+    fn claim(&mut self, now: Moment<Mono>) {
         let ptp = self.policy.ptp;
         let (bound, bound_max) = (self.policy.face.bound, self.policy.face.bound_max);
         let options = ClaimOptions { ptp, bound, bound_max };
@@ -173,13 +174,13 @@ impl PortWorker {
         if !claim.is_known() {
             self.clock.renew();
         }
-        let before = *self.grandmaster.claim();
-        if before.quality.class != claim.quality.class {
-            let (from, to) = (before.quality.class.0, claim.quality.class.0);
+        let from = self.grandmaster.claim().quality.class.0;
+        self.grandmaster.set_priorities(ptp.priorities);
+        self.grandmaster.set_claim(claim, now);
+        let to = self.grandmaster.claim().quality.class.0;
+        if from != to {
             tracing::info!(port = self.name, from, to, "the clock class of the grandmaster changes");
         }
-        self.grandmaster.set_priorities(ptp.priorities);
-        self.grandmaster.set_claim(claim);
     }
 
     /// Takes over what the sockets have. Whether there may be more.

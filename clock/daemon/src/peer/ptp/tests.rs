@@ -68,6 +68,11 @@ fn master(last: u8) -> Master {
     Master { port: PortIdentity { clock, port: 1 }, announcement }
 }
 
+/// The counter at this number of microseconds.
+fn at_us(micros: u64) -> Counter {
+    Counter::from_raw(micros * 1000)
+}
+
 /// A message that passed our end at this number of microseconds, of a way of 100 us; the counter shows true time.
 fn message(direction: Direction, ours_us: u64) -> PtpEvent {
     message_of_liar(direction, ours_us, Span::ZERO)
@@ -75,7 +80,7 @@ fn message(direction: Direction, ours_us: u64) -> PtpEvent {
 
 /// The same of a master that is ahead of true time by `lie`.
 fn message_of_liar(direction: Direction, ours_us: u64, lie: Span) -> PtpEvent {
-    let counter = Counter::from_raw(ours_us * 1000);
+    let counter = at_us(ours_us);
     let ours = Stamp { counter, width: Ticks::from_raw(200), location: StampLocation::Kernel };
     let way = if direction == Direction::Outgoing { 100 } else { -100 };
     let theirs = Span::from_secs(1_795_219_237) + Span::from_micros(ours_us as i64 + way) + lie;
@@ -88,8 +93,9 @@ fn pair(ptp: &mut Ptp, at_us: u64) {
 }
 
 fn pair_of_liar(ptp: &mut Ptp, at_us: u64, lie: Span) {
-    ptp.take(message_of_liar(Direction::Outgoing, at_us, lie), ffclock_sys::mono_now());
-    ptp.take(message_of_liar(Direction::Incoming, at_us + 1000, lie), ffclock_sys::mono_now());
+    ptp.take(message_of_liar(Direction::Outgoing, at_us, lie));
+    ptp.take(message_of_liar(Direction::Incoming, at_us + 1000, lie));
+    ptp.judge(ffclock_sys::mono_now());
 }
 
 fn kinds(notes: &[Note]) -> Vec<&'static str> {
@@ -100,7 +106,7 @@ fn kinds(notes: &[Note]) -> Vec<&'static str> {
 fn peer_of_one(exchanges: u64, context: &mut Context) -> Peer {
     let mut peer = Peer::new(config(), environment(), None, context.now);
     let mut first = ptp();
-    first.take(PtpEvent::MasterChosen(master(1)), context.now);
+    first.take(PtpEvent::MasterChosen(master(1)));
     (1..=exchanges).for_each(|number| pair(&mut first, number * 1_000_000));
     peer.feed = Some(Box::new(first));
     assert!(peer.digest(0, context));
@@ -115,12 +121,13 @@ fn no_exchange_of_the_last_master_reaches_the_estimator_of_the_next() {
     let used = peer.estimator.summary().used;
     // All in one turn: an exchange with the last master, a request to it, and the next master's Sync.
     let mut turn = ptp();
-    turn.take(PtpEvent::MasterChosen(master(1)), now);
+    turn.take(PtpEvent::MasterChosen(master(1)));
     pair(&mut turn, 30_000_000);
-    turn.take(message(Direction::Outgoing, 31_000_000), now);
-    turn.take(PtpEvent::MasterLost(master(1).port), now);
-    turn.take(PtpEvent::MasterChosen(master(2)), now);
-    turn.take(message(Direction::Incoming, 31_500_000), now);
+    turn.take(message(Direction::Outgoing, 31_000_000));
+    turn.take(PtpEvent::MasterLost(master(1).port));
+    turn.take(PtpEvent::MasterChosen(master(2)));
+    turn.take(message(Direction::Incoming, 31_500_000));
+    turn.judge(now);
     assert_eq!(turn.exchanges, [], "half of each is no exchange, and the whole one is not of this master");
     pair(&mut turn, 32_000_000);
     let [exchange] = turn.exchanges[..] else { panic!("{:?}", turn.exchanges) };
@@ -142,7 +149,7 @@ fn error(peer: &Peer, second: u64) -> Span {
 /// One exchange with the master `number`, which is ahead by `lie`.
 fn exchange_with(peer: &mut Peer, number: u8, (second, lie): (u64, Span), context: &mut Context) {
     let mut turn = ptp();
-    turn.take(PtpEvent::MasterChosen(master(number)), context.now);
+    turn.take(PtpEvent::MasterChosen(master(number)));
     pair_of_liar(&mut turn, second * 1_000_000, lie);
     peer.feed = Some(Box::new(turn));
     assert!(peer.digest(0, context));
@@ -219,14 +226,14 @@ fn masters_that_flap_leave_the_error_within_the_bound_and_the_rate_known() {
 
 #[test]
 fn the_estimate_of_a_master_that_is_lost_is_held_until_the_next_gives_time() {
-    let (mut context, now) = (context(), ffclock_sys::mono_now());
+    let mut context = context();
     let mut peer = peer_of_one(20, &mut context);
     let before = peer.estimate().unwrap();
     assert_ne!(before.status, Status::Holdover);
     let mut turn = ptp();
-    turn.take(PtpEvent::MasterChosen(master(1)), now);
-    turn.take(PtpEvent::MasterLost(master(1).port), now);
-    turn.take(PtpEvent::MasterChosen(master(2)), now);
+    turn.take(PtpEvent::MasterChosen(master(1)));
+    turn.take(PtpEvent::MasterLost(master(1).port));
+    turn.take(PtpEvent::MasterChosen(master(2)));
     assert_eq!(kinds(&turn.notes)[1], "the master is gone, and there is no other");
     peer.feed = Some(Box::new(turn));
     peer.digest(0, &mut context);
@@ -237,12 +244,12 @@ fn the_estimate_of_a_master_that_is_lost_is_held_until_the_next_gives_time() {
 
 #[test]
 fn the_same_master_goes_on_where_it_was() {
-    let (mut context, now) = (context(), ffclock_sys::mono_now());
+    let mut context = context();
     let mut peer = peer_of_one(20, &mut context);
     let mut turn = ptp();
-    turn.take(PtpEvent::MasterChosen(master(1)), now);
-    turn.take(PtpEvent::MasterLost(master(1).port), now);
-    turn.take(PtpEvent::MasterChosen(master(1)), now);
+    turn.take(PtpEvent::MasterChosen(master(1)));
+    turn.take(PtpEvent::MasterLost(master(1).port));
+    turn.take(PtpEvent::MasterChosen(master(1)));
     pair(&mut turn, 40_000_000);
     peer.feed = Some(Box::new(turn));
     peer.digest(0, &mut context);
@@ -251,16 +258,49 @@ fn the_same_master_goes_on_where_it_was() {
 
 #[test]
 fn what_a_master_claims_later_is_not_of_the_exchanges_before() {
-    let (mut server, now) = (ptp(), ffclock_sys::mono_now());
-    server.take(PtpEvent::MasterChosen(master(1)), now);
+    let mut server = ptp();
+    server.take(PtpEvent::MasterChosen(master(1)));
     pair(&mut server, 1_000_000);
     let mut changed = master(1);
     (changed.announcement.quality.class, changed.announcement.steps_removed) = (ClockClass::PRIMARY, 2);
-    server.take(PtpEvent::MasterChanged(changed), now);
+    server.take(PtpEvent::MasterChanged(changed, at_us(1_500_000)));
     pair(&mut server, 2_000_000);
+    pair(&mut server, 3_000_000);
     let strata: Vec<u8> = server.exchanges.iter().map(|exchange| exchange.server.identity.stratum).collect();
     assert_eq!(strata, [2, 3]);
     assert!(kinds(&server.notes).contains(&"the master says something else about itself"));
+    assert_eq!(server.counts.rejected.get("grandmaster-change"), Some(&2), "it may have been on its way");
+}
+
+/// The claim of the master 1 with this accuracy, in an announcement that arrived at this number of microseconds.
+fn claims(accuracy: u8, arrived_us: u64) -> PtpEvent {
+    let mut changed = master(1);
+    changed.announcement.quality.accuracy = ClockAccuracy(accuracy);
+    PtpEvent::MasterChanged(changed, at_us(arrived_us))
+}
+
+/// 25 us, 1 ms and 1 us in the table of the standard.
+#[test]
+fn each_message_is_as_wrong_as_was_claimed_when_it_passed() {
+    let (mut server, now) = (ptp(), ffclock_sys::mono_now());
+    server.take(PtpEvent::MasterChosen(master(1)));
+    server.take(claims(0x25, 100_000));
+    server.take(claims(0x29, 5_000_000));
+    pair(&mut server, 10_000_000);
+    server.take(message(Direction::Outgoing, 20_000_000));
+    server.take(message(Direction::Incoming, 20_001_000));
+    // What comes before the Follow_Up of that Sync, or waited in the other socket, narrows nothing.
+    server.take(claims(0x23, 20_002_000));
+    server.judge(now);
+    pair(&mut server, 20_900_000);
+    pair(&mut server, 30_000_000);
+    server.take(message(Direction::Outgoing, 40_000_000));
+    server.take(message(Direction::Incoming, 40_001_000));
+    server.take(claims(0x29, 40_002_000));
+    server.judge(now);
+    let claimed = server.exchanges.iter().map(|exchange| exchange.server.root_distance);
+    let micros: Vec<i64> = claimed.map(|claimed| (claimed.as_seconds() * 1e6) as i64).collect();
+    assert_eq!(micros, [1000, 1000, 1000, 1, 1000]);
 }
 
 /// What the log says about masters, the last word first.
@@ -281,7 +321,7 @@ fn the_last_word_about_masters_that_take_turns_names_the_one_in_use() {
         context.now = begin + Span::from_secs(second);
         context.journal.set_now(context.now);
         let mut server = ptp();
-        events.iter().for_each(|event| server.take(*event, context.now));
+        events.iter().for_each(|event| server.take(*event));
         peer.feed = Some(Box::new(server));
         peer.digest(0, context);
         last_words(context)
@@ -301,31 +341,32 @@ fn the_last_word_about_masters_that_take_turns_names_the_one_in_use() {
 #[test]
 fn a_break_of_the_counter_leaves_nothing_that_was_stamped() {
     let (mut server, now) = (ptp(), ffclock_sys::mono_now());
-    server.take(PtpEvent::MasterChosen(master(1)), now);
+    server.take(PtpEvent::MasterChosen(master(1)));
     pair(&mut server, 1_000_000);
-    server.take(message(Direction::Outgoing, 2_000_000), now);
+    server.take(message(Direction::Outgoing, 2_000_000));
     server.begin_epoch(&Beginning { environment: environment(), remembered: None, pace: Pace::AtOnce }, now);
     assert_eq!((server.take_exchanges(), server.standing()), (Vec::new(), Reachability::Untried));
-    server.take(message(Direction::Incoming, 2_001_000), now);
+    server.take(message(Direction::Incoming, 2_001_000));
+    server.judge(now);
     assert_eq!(server.take_exchanges(), [], "the request was before the break");
     assert_eq!(server.follower.master(), None);
 }
 
 #[test]
 fn a_master_announces_a_leap_second() {
-    let (mut server, now) = (ptp(), ffclock_sys::mono_now());
+    let mut server = ptp();
     let mut announcing = master(1);
     announcing.announcement.flags = PtpFlags(PtpFlags::PTP_TIMESCALE.0 | PtpFlags::LEAP_61.0);
-    server.take(PtpEvent::MasterChosen(announcing), now);
+    server.take(PtpEvent::MasterChosen(announcing));
     pair(&mut server, 1_000_000);
     // The end of November 2026.
     assert_eq!(server.leap_vote(), Some(Vote { announced: Some(LeapAnnouncement { utc_second: 1_796_083_200, change: 1 }) }));
-    server.take(PtpEvent::MasterChanged(master(1)), now);
-    pair(&mut server, 2_000_000);
-    assert_eq!(server.leap_vote(), Some(Vote { announced: None }), "it was withdrawn");
-    server.take(PtpEvent::MasterChosen(announcing), now);
+    server.take(PtpEvent::MasterChanged(master(1), at_us(1_500_000)));
     pair(&mut server, 3_000_000);
-    server.take(PtpEvent::MasterChosen(master(2)), now);
+    assert_eq!(server.leap_vote(), Some(Vote { announced: None }), "it was withdrawn");
+    server.take(PtpEvent::MasterChosen(announcing));
+    pair(&mut server, 4_000_000);
+    server.take(PtpEvent::MasterChosen(master(2)));
     assert_eq!(server.leap_vote(), Some(Vote { announced: None }), "that was the word of another");
 }
 
@@ -359,7 +400,7 @@ fn silence_has_its_reasons() {
     assert_eq!((last.kind, last.detail.as_str()), ("no master of PTP is heard", "turned away so far: root-distance 2"));
     server.watch_silence(now + Span::from_secs(60));
     assert_eq!(server.take_notes(), [], "it is said once");
-    server.take(PtpEvent::MasterChosen(master(1)), now);
+    server.take(PtpEvent::MasterChosen(master(1)));
     pair(&mut server, 1_000_000);
     assert_eq!(server.standing(), Reachability::Reachable);
 }
