@@ -260,8 +260,11 @@ impl GrowthRate {
         Rate::from_fraction(self.0 as f64 / 18_446_744_073_709_551_616.0)
     }
 
-    /// How much grows over `age` (in either direction), rounded up.
+    /// How much grows over `age` (in either direction), rounded up. A rate that saturated is not known.
     pub fn over(self, age: Span) -> Bound {
+        if self.0 == u64::MAX {
+            return Bound::UNKNOWN;
+        }
         let age = age.abs().units() as u128;
         let (seconds, fraction) = ((age >> 64) as u64, age as u64);
         let whole = seconds as u128 * self.0 as u128;

@@ -97,9 +97,12 @@ fn a_stamp_of_another_epoch_is_refused() {
 #[test]
 fn elapsed_between_stamps_is_their_distance() {
     let place = published(Status::Synchronised);
-    let out = place.run(&["elapsed", "1000@3", "2500001000@3"]).well();
+    let stamp = place.run(&["stamp"]).well();
+    let counter: u64 = stamp.split('@').next().unwrap().parse().unwrap();
+    let (begin, end) = (stamp.trim(), format!("{}@{EPOCH}", counter + 2_500_000_000));
+    let out = place.run(&["elapsed", begin, &end]).well();
     assert!(out.starts_with("2.500000000 s +- 75") && out.contains("(standard uncertainty 12."), "{out}");
-    let back = place.run(&["elapsed", "--json", "2500001000@3", "1000@3"]).json();
+    let back = place.run(&["elapsed", "--json", &end, begin]).json();
     assert!((back["elapsed_s"].as_f64().unwrap() + 2.5).abs() < 1e-9);
     assert!((75e-9..76e-9).contains(&back["bound_s"].as_f64().unwrap()));
     assert_eq!((&back["status"], &back["way"]), (&"synchronised".into(), &"difference".into()));
