@@ -450,9 +450,6 @@ impl From<Reading> for CReading {
 
 impl From<&VotedTime> for CRange {
     fn from(time: &VotedTime) -> Self {
-        if time.reading.status == Status::Unsynchronised {
-            return CRange { earliest_ns: i64::MIN, latest_ns: i64::MAX };
-        }
         let nanos = |units: i128| units.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         CRange {
             earliest_ns: nanos(floor_nanos(earliest(time).since_origin())),

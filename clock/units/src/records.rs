@@ -309,14 +309,20 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The earliest time it can be.
+    /// The earliest time it can be: any, while it is [`Status::Unsynchronised`].
     pub fn earliest(&self) -> Moment<Utc> {
-        self.time - self.bound.as_span()
+        self.half_width().map_or(Moment::EARLIEST, |half| self.time - half)
     }
 
-    /// The latest time it can be.
+    /// The latest time it can be: any, while it is [`Status::Unsynchronised`].
     pub fn latest(&self) -> Moment<Utc> {
-        self.time + self.bound.as_span()
+        self.half_width().map_or(Moment::LATEST, |half| self.time + half)
+    }
+
+    /// How far the true time can be from `time` in either direction; `None` where nothing says how far.
+    pub fn half_width(&self) -> Option<Span> {
+        let is_known = self.status != Status::Unsynchronised && self.bound != Bound::UNKNOWN;
+        is_known.then_some(self.bound.as_span())
     }
 }
 
@@ -382,5 +388,9 @@ mod tests {
         let bound = Bound::of(Span::from_millis(2));
         let reading = Reading { time, uncertainty: StandardUncertainty::ZERO, bound, status: Status::Synchronised };
         assert_eq!(reading.latest() - reading.earliest(), Span::from_millis(4));
+        let unsynchronised = Reading { status: Status::Unsynchronised, ..reading };
+        for unknown in [unsynchronised, Reading { bound: Bound::UNKNOWN, ..reading }] {
+            assert_eq!((unknown.earliest(), unknown.latest()), (Moment::EARLIEST, Moment::LATEST));
+        }
     }
 }
