@@ -115,7 +115,7 @@ impl SegmentFeed {
             line.marker = Some(mark.disruption);
         }
         // Nothing of this is of another epoch than the page, or nothing is written.
-        clock.check_machine().map_err(|error| Failure::unsynchronised(error.to_string()))?;
+        clock.check_snapshot(&snapshot).map_err(|error| Failure::unsynchronised(error.to_string()))?;
         self.v2.write(&line.version_2(sample, self.slew))?;
         if snapshot.counter_id() == CounterId::CPU {
             return self.v3.write(&line.version_3());
