@@ -3,8 +3,8 @@
 use crate::Global;
 use crate::failure::Failure;
 use crate::text;
-use ffclock::{Clock, Interval, PageError, ReadError, Stamp, VotedTime};
-use ffclock_units::{Bound, Moment, Reading, StandardUncertainty, Tai};
+use ffclock::{Clock, Interval, OpenError, PageError, ReadError, Stamp, VotedTime};
+use ffclock_units::{Bound, Moment, Reading, Span, StandardUncertainty, Status, Tai};
 use serde::Serialize;
 
 /// A time on both scales, from one publication.
@@ -37,7 +37,13 @@ pub(crate) struct TimeReport {
 /// Opens the page.
 pub(crate) fn open(global: &Global) -> Result<Clock, Failure> {
     let clock = global.page.as_deref().map_or_else(Clock::open, Clock::open_at);
-    clock.map_err(|error| Failure::from(format!("cannot read the clock: {error}; --page names another page")))
+    clock.map_err(|error| {
+        let message = format!("cannot read the clock: {error}; --page names another page");
+        match error {
+            OpenError::Page { error: PageError::Empty, .. } => Failure::unsynchronised(message),
+            _ => Failure::from(message),
+        }
+    })
 }
 
 /// The published time of this moment.

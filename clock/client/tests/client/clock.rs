@@ -339,6 +339,11 @@ fn what_cannot_be_opened_is_explained() {
     let path = directory.join("page");
     let complaint = || Clock::open_at(&path).unwrap_err().to_string();
     assert!(complaint().contains("start ffclockd"), "{}", complaint());
+    for begun in [0, 4096] {
+        std::fs::write(&path, vec![0; begun]).unwrap();
+        assert!(complaint().contains("no clock has been published here yet (start ffclockd"), "{}", complaint());
+        assert!(matches!(Clock::open_at(&path), Err(OpenError::Page { error: PageError::Empty, .. })), "{begun}");
+    }
     std::fs::write(&path, [0; 100]).unwrap();
     assert!(complaint().contains("100 bytes") && complaint().contains("not a clock page"), "{}", complaint());
     assert!(!complaint().contains("remove"), "{}", complaint());
