@@ -12,6 +12,7 @@
 
 use super::{Feed, FeedSample, halves, seconds_and_nanos};
 use crate::failure::Failure;
+use crate::output;
 use core::sync::atomic::Ordering;
 use ffclock::{Clock, ReadError, Snapshot};
 use ffclock_sys::{ForeignFormat, SharedWords};
@@ -121,8 +122,8 @@ impl SegmentFeed {
             return self.v3.write(&line.version_3());
         }
         if !self.other_counter_said {
-            eprintln!(
-                "ffclock: shm1 is not fed: its clients read the CPU's counter, and the clock keeps time with another"
+            output::complain(
+                "ffclock: shm1 is not fed: its clients read the CPU's counter, and the clock keeps time with another",
             );
             self.other_counter_said = true;
         }
