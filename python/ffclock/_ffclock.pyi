@@ -93,19 +93,19 @@ class Reading:
 
     @property
     def earliest_ns(self) -> int:
-        """The earliest that UTC can be [ns since 1970]."""
+        """The earliest that UTC can be [ns since 1970]; -2**63 while that is not known, as when unsynchronised."""
 
     @property
     def latest_ns(self) -> int:
-        """The latest that UTC can be [ns since 1970]."""
+        """The latest that UTC can be [ns since 1970]; 2**63 - 1 while that is not known."""
 
     @property
     def earliest_tai_ns(self) -> int:
-        """The earliest that TAI can be [ns since 1970-01-01 00:00:00 TAI]."""
+        """The earliest that TAI can be [ns since 1970-01-01 00:00:00 TAI]; -2**63 while that is not known."""
 
     @property
     def latest_tai_ns(self) -> int:
-        """The latest that TAI can be [ns since 1970-01-01 00:00:00 TAI]."""
+        """The latest that TAI can be [ns since 1970-01-01 00:00:00 TAI]; 2**63 - 1 while that is not known."""
 
     @property
     def status(self) -> str:

@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::now::{self, TimeForm};
 use crate::stamp::StampText;
-use crate::{Global, page};
+use crate::{Global, output, page};
+use serde::Serialize;
 
 /// Options of `ffclock at`.
 #[derive(clap::Args)]
@@ -15,7 +16,10 @@ use crate::{Global, page};
 
 A stamp is COUNTER@EPOCH, as `ffclock stamp` prints it. One of the last day is converted by the lines
 of the clock around it, and so as well as a fresh one; an older one by the newest line, with a bound
-that has grown since. The true time lies within the bound (after +-) as `ffclock now --help` says.")]
+that has grown since. The true time lies within the bound (after +-) as `ffclock now --help` says.
+
+A stamp that is refused is named on standard error, and the others are converted. Exit code: 0 when
+all were; 1 when one was refused; else 3 when one is from after the page's date, so unsynchronised.")]
 pub(crate) struct Args {
     #[command(flatten)]
     form: TimeForm,
@@ -24,8 +28,32 @@ pub(crate) struct Args {
     stamps: Vec<StampText>,
 }
 
+/// What `--json` shows of a stamp that has no time, in its place.
+#[derive(Serialize)]
+struct RefusedStamp<'a> {
+    stamp: String,
+    error: &'a str,
+}
+
 /// Prints the time of each stamp.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let clock = page::open(global)?;
-    args.stamps.iter().try_for_each(|stamp| now::print(global, &args.form, &page::read_at(&clock, stamp.0)?))
+    let mut codes = Vec::new();
+    for stamp in &args.stamps {
+        let converted = page::read_at(&clock, stamp.0);
+        if let Ok(time) = &converted {
+            now::show(global, &args.form, time)?;
+        }
+        let Err(failure) = converted.as_ref().map_err(Failure::clone).and_then(|time| page::judge(time.reading.status))
+        else {
+            continue;
+        };
+        if converted.is_err() && global.json {
+            output::json(&RefusedStamp { stamp: stamp.to_string(), error: &failure.message })?;
+        }
+        output::complain(&format!("ffclock: {stamp}: {failure}"));
+        codes.push(failure.code);
+    }
+    // That one was refused is worse than that one is not to be relied on.
+    codes.into_iter().min().map_or(Ok(()), |code| Err(Failure::silent(code)))
 }

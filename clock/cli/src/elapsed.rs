@@ -10,7 +10,7 @@ use ffclock::{Clock, Interval};
 use ffclock_units::Status;
 use serde::Serialize;
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
@@ -31,7 +31,8 @@ run since.
 
 The figure for a command goes to standard error (or to the file of --output), so that the command's
 own output stays as it is, and its exit code is passed on: 128 + N when signal N ended it, 126 when
-it cannot be executed, 127 when it is not found. Starting the command counts as part of it.")]
+it cannot be executed, 127 when it is not found. Starting the command counts as part of it. Where the
+command succeeds, and between stamps: 1 when a stamp is refused, 3 when the interval is unsynchronised.")]
 #[command(override_usage = "ffclock elapsed [OPTIONS] -- COMMAND...\n       ffclock elapsed [OPTIONS] BEGIN END")]
 pub(crate) struct Args {
     /// Two stamps, as `ffclock stamp` printed them
@@ -49,8 +50,8 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct ElapsedReport {
     elapsed_s: f64,
-    bound_s: f64,
-    uncertainty_s: f64,
+    bound_s: Option<f64>,
+    uncertainty_s: Option<f64>,
     status: &'static str,
     way: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +70,8 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 fn between(global: &Global, clock: &Clock, [begin, end]: [StampText; 2]) -> Result<(), Failure> {
     let interval = page::elapsed(clock, begin.0, end.0)?;
     let line = if global.json { output::to_json(&ElapsedReport::of(&interval, None))? } else { written(&interval) };
-    output::line(&line)
+    output::line(&line)?;
+    page::judge(interval.status)
 }
 
 fn of_command(global: &Global, clock: &Clock, args: &Args) -> Result<(), Failure> {
@@ -90,10 +92,11 @@ fn of_command(global: &Global, clock: &Clock, args: &Args) -> Result<(), Failure
 fn show(global: &Global, args: &Args, report: &ElapsedReport, interval: &Interval) -> Result<(), Failure> {
     let text = if global.json { output::to_json(report)? } else { format!("elapsed {}", written(interval)) };
     match &args.output {
-        None => std::io::stderr().write_all(format!("{text}\n").as_bytes()).map_err(Failure::from),
+        None => output::write_aside(&format!("{text}\n"))?,
         Some(path) => std::fs::write(path, format!("{text}\n"))
-            .map_err(|error| format!("cannot write {}: {error}", path.display()).into()),
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?,
     }
+    page::judge(interval.status)
 }
 
 fn execute(command: &[OsString]) -> Result<ExitStatus, Failure> {
@@ -116,8 +119,8 @@ impl ElapsedReport {
     fn of(interval: &Interval, exit_code: Option<u8>) -> Self {
         ElapsedReport {
             elapsed_s: interval.span.as_seconds(),
-            bound_s: interval.bound.as_seconds(),
-            uncertainty_s: interval.uncertainty.as_seconds(),
+            bound_s: page::known_seconds(interval.bound.as_span()),
+            uncertainty_s: page::known_seconds(interval.uncertainty.as_span()),
             status: interval.status.name(),
             way: interval.way.name(),
             exit_code,

@@ -1,5 +1,6 @@
 //! How a command ends when it does not succeed.
 
+use crate::output;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -38,7 +39,7 @@ impl Failure {
     /// Says on standard error what was wrong, and how `program` ends with it.
     pub fn end(&self, program: &str) -> ExitCode {
         if !self.message.is_empty() {
-            eprintln!("{program}: {self}");
+            output::complain(&format!("{program}: {self}"));
         }
         ExitCode::from(self.code)
     }

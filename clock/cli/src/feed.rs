@@ -9,7 +9,7 @@ mod ntp_shm;
 mod vm_clock;
 
 use crate::failure::Failure;
-use crate::{Global, page, std_duration, waiting_time};
+use crate::{Global, output, page, std_duration, waiting_time};
 use clap::ArgGroup;
 use ffclock::{Clock, Stamp};
 use ffclock_sys::mono_now;
@@ -158,7 +158,7 @@ impl Receiver {
         self.taken += u64::from(outcome.is_ok());
         let message = outcome.err().map(|failure| failure.message);
         if let Some(message) = message.as_ref().filter(|message| self.trouble.as_ref() != Some(*message)) {
-            eprintln!("ffclock: no sample: {message}");
+            output::complain(&format!("ffclock: no sample: {message}"));
         }
         self.trouble = message;
     }

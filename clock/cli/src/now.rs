@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::page::{self, PublishedTime};
 use crate::stamp::StampText;
 use crate::{Global, output, std_duration, text, waiting_time};
-use ffclock_units::{Span, Status};
+use ffclock_units::Span;
 
 /// Options of `ffclock now`.
 #[derive(clap::Args)]
@@ -69,18 +69,17 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints a time, and judges it.
+fn print(global: &Global, form: &TimeForm, time: &PublishedTime) -> Result<(), Failure> {
+    show(global, form, time)?;
+    page::judge(time.reading.status)
+}
+
 /// Prints a time.
-pub(crate) fn print(global: &Global, form: &TimeForm, time: &PublishedTime) -> Result<(), Failure> {
-    if global.json {
-        output::json(&page::TimeReport::of(time))?;
-    } else {
-        output::line(&written(form, time))?;
-    }
-    match time.reading.status {
-        Status::Unsynchronised => Err(Failure::unsynchronised(
-            "the clock is not synchronised: `ffclock status` shows why, `ffclock wait` waits for it",
-        )),
-        _ => Ok(()),
+pub(crate) fn show(global: &Global, form: &TimeForm, time: &PublishedTime) -> Result<(), Failure> {
+    match global.json {
+        true => output::json(&page::TimeReport::of(time)),
+        false => output::line(&written(form, time)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writing the answer: the only place that prints to standard output.
+//! Writing the answer: the only place that prints to standard output, and to standard error.
 
 use crate::failure::Failure;
 use serde::Serialize;
@@ -12,11 +12,27 @@ const PIPE_CLOSED: u8 = 141;
 /// # Errors
 /// Standard output does not take it; where the reader has gone, the failure is silent.
 pub fn write(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    write_to(std::io::stdout().lock(), "standard output", text)
+}
+
+/// Writes text unchanged to standard error, where that is the place for an answer.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_aside(text: &str) -> Result<(), Failure> {
+    write_to(std::io::stderr().lock(), "standard error", text)
+}
+
+fn write_to(mut out: impl Write, name: &str, text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Failure::silent(PIPE_CLOSED),
-        _ => Failure::from(format!("cannot write to standard output: {error}")),
+        _ => Failure::from(format!("cannot write to {name}: {error}")),
     })
+}
+
+/// Says on standard error what is wrong. Where that takes nothing, it is left unsaid: the exit code says enough.
+pub fn complain(text: &str) {
+    let _ = write_aside(&format!("{text}\n"));
 }
 
 /// Writes one line.

@@ -3,8 +3,8 @@
 use crate::Global;
 use crate::failure::Failure;
 use crate::text;
-use ffclock::{Clock, Interval, PageError, ReadError, Stamp, VotedTime};
-use ffclock_units::{Bound, Moment, Reading, StandardUncertainty, Tai};
+use ffclock::{Clock, Interval, OpenError, PageError, ReadError, Stamp, VotedTime};
+use ffclock_units::{Bound, Moment, Reading, Span, StandardUncertainty, Status, Tai};
 use serde::Serialize;
 
 /// A time on both scales, from one publication.
@@ -20,36 +20,34 @@ pub(crate) struct PublishedTime {
     pub(crate) tai: Moment<Tai>,
 }
 
-/// A time as `--json` shows it.
+/// A time as `--json` shows it; `None` is what is not known.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct TimeReport {
     utc: String,
-    utc_ns: i64,
-    tai_ns: i64,
-    bound_s: f64,
-    /// Absent in a page of an earlier version.
+    utc_ns: Option<i64>,
+    tai_ns: Option<i64>,
+    bound_s: Option<f64>,
     bound_strict_s: Option<f64>,
-    uncertainty_s: f64,
-    noise_s: f64,
+    uncertainty_s: Option<f64>,
+    noise_s: Option<f64>,
     status: &'static str,
 }
 
 /// Opens the page.
 pub(crate) fn open(global: &Global) -> Result<Clock, Failure> {
     let clock = global.page.as_deref().map_or_else(Clock::open, Clock::open_at);
-    clock.map_err(|error| Failure::from(format!("cannot read the clock: {error}; --page names another page")))
+    clock.map_err(|error| {
+        let message = format!("cannot read the clock: {error}; --page names another page");
+        match error {
+            OpenError::Page { error: PageError::Empty, .. } => Failure::unsynchronised(message),
+            _ => Failure::from(message),
+        }
+    })
 }
 
 /// The published time of this moment.
 pub(crate) fn read(clock: &Clock) -> Result<PublishedTime, Failure> {
-    // The epoch may end between a stamp and its conversion, but not twice in a row.
-    let time = convert(clock, clock.stamp()).or_else(|_| convert(clock, clock.stamp()));
-    time.map_err(|error| match (clock.now(), error) {
-        // A stamp cannot say why its counter was not to be read; the clock can.
-        (Err(error), _) => unreadable(error),
-        (Ok(_), ReadError::OtherEpoch) => unreadable(ReadError::Page(PageError::Corrupt)),
-        (Ok(_), error) => unreadable(error),
-    })
+    stamp(clock).map(|(_, time)| time)
 }
 
 /// The published time of a stamp.
@@ -67,9 +65,32 @@ pub(crate) fn elapsed(clock: &Clock, begin: Stamp, end: Stamp) -> Result<Interva
     clock.elapsed(begin, end).map_err(unreadable)
 }
 
-/// Whether the page says anything at all.
-pub(crate) fn check(clock: &Clock) -> Result<(), Failure> {
-    clock.snapshot().map(|_| ()).map_err(|error| unreadable(error.into()))
+/// A stamp, and whether it is good for anything: one that the page cannot convert now, it never will.
+pub(crate) fn stamp(clock: &Clock) -> Result<(Stamp, PublishedTime), Failure> {
+    let taken = || {
+        let stamp = clock.stamp();
+        convert(clock, stamp).map(|time| (stamp, time))
+    };
+    // The epoch may end between a stamp and its conversion, but not twice in a row.
+    taken().or_else(|_| taken()).map_err(|error| match (clock.now(), error) {
+        // A stamp cannot say why its counter was not to be read; the clock can.
+        (Err(error), _) => unreadable(error),
+        (Ok(_), ReadError::OtherEpoch) => unreadable(ReadError::Page(PageError::Corrupt)),
+        (Ok(_), error) => unreadable(error),
+    })
+}
+
+/// That what was shown may be relied on.
+///
+/// # Errors
+/// It is unsynchronised.
+pub(crate) fn judge(status: Status) -> Result<(), Failure> {
+    match status {
+        Status::Unsynchronised => Err(Failure::unsynchronised(
+            "the clock is not synchronised: `ffclock status` shows why, `ffclock wait` waits for it",
+        )),
+        Status::WarmingUp | Status::Holdover | Status::Synchronised => Ok(()),
+    }
 }
 
 /// A page without a time is not synchronised; anything else is a fault.
@@ -95,16 +116,21 @@ impl TimeReport {
             utc: text::utc(time.reading.time),
             utc_ns: whole_nanos(time.reading.time),
             tai_ns: whole_nanos(time.tai),
-            bound_s: time.reading.bound.as_seconds(),
-            bound_strict_s: (time.strict != Bound::UNKNOWN).then(|| time.strict.as_seconds()),
-            uncertainty_s: time.reading.uncertainty.as_seconds(),
-            noise_s: time.noise.as_seconds(),
+            bound_s: known_seconds(time.reading.bound.as_span()),
+            bound_strict_s: known_seconds(time.strict.as_span()),
+            uncertainty_s: known_seconds(time.reading.uncertainty.as_span()),
+            noise_s: known_seconds(time.noise.as_span()),
             status: time.reading.status.name(),
         }
     }
 }
 
-/// Nanoseconds since 1970; good until the year 2262, and the last of them after.
-fn whole_nanos<S>(moment: Moment<S>) -> i64 {
-    i64::try_from(moment.since_origin().as_nanos()).unwrap_or(i64::MAX)
+/// An error figure as `--json` shows it [s]; `None` where nothing is known.
+pub(crate) fn known_seconds(error: Span) -> Option<f64> {
+    (error < Span::MAX).then(|| error.as_seconds())
+}
+
+/// Nanoseconds since 1970, from the year 1677 to 2262.
+fn whole_nanos<S>(moment: Moment<S>) -> Option<i64> {
+    i64::try_from(moment.since_origin().as_nanos()).ok()
 }

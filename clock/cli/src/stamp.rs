@@ -18,7 +18,10 @@ use std::str::FromStr;
 
 A stamp may be converted up to a day later without becoming worse, if the daemon runs on: it keeps the past. It is
 the raw value of the counter and the number of its epoch. After a suspend, or whatever else breaks
-the counter, it is refused instead of converted into a wrong time.")]
+the counter, it is refused instead of converted into a wrong time.
+
+Exit code: 3 while the clock is unsynchronised: there is no stamp where there is no time, and one of
+after the page's date cannot be relied on.")]
 pub(crate) struct Args {}
 
 /// What `--json` shows.
@@ -31,16 +34,14 @@ struct StampReport {
 
 /// Takes a stamp.
 pub(crate) fn run(global: &Global, _: &Args) -> Result<(), Failure> {
-    let clock = page::open(global)?;
-    let stamp = clock.stamp();
-    // A stamp of an empty or damaged page is of no epoch, so nothing would ever take it.
-    page::check(&clock)?;
+    let (stamp, time) = page::stamp(&page::open(global)?)?;
     let text = StampText(stamp).to_string();
     if global.json {
-        output::json(&StampReport { stamp: text, counter: stamp.counter().raw(), epoch: stamp.epoch().raw() })
+        output::json(&StampReport { stamp: text, counter: stamp.counter().raw(), epoch: stamp.epoch().raw() })?;
     } else {
-        output::line(&text)
+        output::line(&text)?;
     }
+    page::judge(time.reading.status)
 }
 
 /// A stamp in text form: `COUNTER@EPOCH`.

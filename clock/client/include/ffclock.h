@@ -54,7 +54,7 @@ enum ffclock_error {
    */
   FFCLOCK_ERROR_SYSTEM = 8,
   /**
-   * The daemon has published no estimate yet.
+   * No clock has been published here yet.
    */
   FFCLOCK_ERROR_EMPTY = 9,
   /**

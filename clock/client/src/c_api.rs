@@ -38,7 +38,7 @@ pub enum ErrorCode {
     Damaged = 7,
     /// The operating system refused.
     System = 8,
-    /// The daemon has published no estimate yet.
+    /// No clock has been published here yet.
     Empty = 9,
     /// There is no estimate at present.
     NoEstimate = 10,
@@ -383,7 +383,10 @@ const TEXTS: [(ErrorCode, &CStr); 17] = [
     (ErrorCode::OtherBoot, c"the clock page was written before the machine was last started: start ffclockd"),
     (ErrorCode::Damaged, c"the clock page is damaged: restart ffclockd if this lasts"),
     (ErrorCode::System, c"the operating system refused to map the clock page"),
-    (ErrorCode::Empty, c"the clock daemon has published no estimate yet: wait, or look whether it reaches its server"),
+    (
+        ErrorCode::Empty,
+        c"no clock has been published here yet: wait, or look whether ffclockd runs and reaches its server",
+    ),
     (ErrorCode::NoEstimate, c"the clock has no estimate at present: wait, or look whether it reaches its server"),
     (ErrorCode::BeforeEpoch, c"the stamp was taken before the counter's present epoch began"),
     (ErrorCode::OtherEpoch, c"the stamps belong to another epoch of the counter"),
@@ -450,9 +453,6 @@ impl From<Reading> for CReading {
 
 impl From<&VotedTime> for CRange {
     fn from(time: &VotedTime) -> Self {
-        if time.reading.status == Status::Unsynchronised {
-            return CRange { earliest_ns: i64::MIN, latest_ns: i64::MAX };
-        }
         let nanos = |units: i128| units.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         CRange {
             earliest_ns: nanos(floor_nanos(earliest(time).since_origin())),

@@ -133,20 +133,26 @@ impl Clock {
     #[cold]
     #[inline(never)]
     fn careful_now(&self, taken: Option<Counter>) -> Result<Reading, ReadError> {
+        let seen = self.look_at_machine()?;
+        // A counter that was read before this look may be of an epoch before it.
+        let taken = taken.filter(|_| self.machine.is_none());
         let counter = taken.map_or_else(|| open::read_counter(self.counter), Ok);
         // What is wrong with the page comes first, as for a counter that can be read.
         let at = counter.unwrap_or_default();
-        self.check_machine()?;
-        match self.reader().verified_reading((at, self.counter), &self.verified) {
+        let reading = match self.reader().verified_reading((at, self.counter), &self.verified) {
             Err(ReadError::OtherCounter(id)) => self.now_by(id),
             result => counter.and(result),
-        }
+        };
+        if self.is_undisrupted(seen) { reading } else { Err(ReadError::Disrupted) }
     }
 
     fn now_by(&self, id: CounterId) -> Result<Reading, ReadError> {
-        let counter = open::read_counter(id)?;
-        self.check_machine()?;
-        self.reader().reading_at(counter, id)
+        self.reader().reading_at(open::read_counter(id)?, id)
+    }
+
+    /// What the virtual machine shows, as the page rests on it or on something later.
+    fn look_at_machine(&self) -> Result<SeenWords, ReadError> {
+        self.machine.as_ref().map_or_else(|| Ok(SeenWords::default()), |machine| machine.compare(self.reader()))
     }
 
     /// What was seen of the virtual machine before anything is read; nothing where none is watched.
@@ -161,14 +167,31 @@ impl Clock {
         self.machine.as_ref().is_none_or(|machine| machine.is_as_seen(seen))
     }
 
-    /// Looks whether the virtual machine was restored, migrated or copied, and the daemon has not noticed it yet. A
-    /// program that converts readings of the counter itself, by a [`snapshot`](Self::snapshot), asks this after it read
-    /// the counter.
+    /// Looks whether the virtual machine was restored, migrated or copied, and the daemon has not noticed it yet.
     ///
     /// # Errors
     /// [`ReadError::Disrupted`].
     pub fn check_machine(&self) -> Result<(), ReadError> {
-        self.machine.as_ref().map_or(Ok(()), |machine| machine.compare(self.reader()))
+        self.look_at_machine().map(drop)
+    }
+
+    /// Looks whether a [`snapshot`](Self::snapshot) that a program keeps is still of the counter's epoch. A program that
+    /// converts readings of the counter by it asks this after it read the counter: a virtual machine may have been
+    /// restored, and the daemon may have noticed, in between.
+    ///
+    /// # Errors
+    /// [`ReadError::Disrupted`]; [`ReadError::NoEstimate`] and [`ReadError::OtherEpoch`] where the epoch of the snapshot
+    /// has ended; [`ReadError::Page`].
+    pub fn check_snapshot(&self, snapshot: &Snapshot) -> Result<(), ReadError> {
+        // The machine first: a page that rests on another mark by now shows that its epoch has ended.
+        self.check_machine()?;
+        let present = self.snapshot()?;
+        let is_withdrawn = |snapshot: &Snapshot| snapshot.published_status() == Status::Unsynchronised;
+        match (present.epoch() == snapshot.epoch(), is_withdrawn(&present) && !is_withdrawn(snapshot)) {
+            (false, _) => Err(ReadError::OtherEpoch),
+            (true, true) => Err(ReadError::NoEstimate),
+            (true, false) => Ok(()),
+        }
     }
 
     /// Whether a disruption of the virtual machine is seen in every reading, and not only at the daemon's next look.
@@ -186,11 +209,11 @@ impl Clock {
     /// servers is false in whatever way, as many as [`Snapshot::vote`] says are tolerated.
     ///
     /// # Errors
-    /// As [`now`](Self::now).
+    /// As [`now`](Self::now), and [`ReadError::OtherEpoch`] where the epoch ended during this call.
     pub fn now_strict(&self) -> Result<Reading, ReadError> {
         let snapshot = self.snapshot()?;
         let counter = open::read_counter(snapshot.counter_id())?;
-        self.check_machine()?;
+        self.check_snapshot(&snapshot)?;
         snapshot.strict_reading_at(counter)
     }
 
@@ -294,7 +317,7 @@ impl Clock {
         self.now().map_or(Status::Unsynchronised, |reading| reading.status)
     }
 
-    /// All that the page says at present.
+    /// All that the page says at present. Before a later use of it, [`check_snapshot`](Self::check_snapshot).
     ///
     /// # Errors
     /// [`PageError::Empty`], [`PageError::Torn`], [`PageError::Corrupt`].

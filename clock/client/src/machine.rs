@@ -42,11 +42,12 @@ impl Machine {
         self.clock.watched_words() == seen
     }
 
-    /// Compares the machine with the page. Everything that was read before is of the page's epoch if both agree.
+    /// Compares the machine with the page, and gives what it shows. What is read of the page afterwards rests on that or
+    /// on something later.
     ///
     /// # Errors
     /// [`ReadError::Disrupted`].
-    pub(crate) fn compare(&self, page: Reader<'_>) -> Result<(), ReadError> {
+    pub(crate) fn compare(&self, page: Reader<'_>) -> Result<SeenWords, ReadError> {
         let present = self.clock.watched_words();
         if page.machine().is_some_and(|published| !published.holds_at(self.clock.mark_of(present))) {
             return Err(ReadError::Disrupted);
@@ -54,6 +55,6 @@ impl Machine {
         for (seen, word) in self.seen.iter().zip(present) {
             seen.store(word, Ordering::Release);
         }
-        Ok(())
+        Ok(present)
     }
 }

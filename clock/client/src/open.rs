@@ -27,7 +27,7 @@ pub enum OpenError {
         error: PageFileError,
     },
     /// The file has a page's size, and yet is not a page for this reader.
-    #[error("{path}: {error}; restart ffclockd of the same version as this library to rewrite it")]
+    #[error("{path}: {error}{}", page_remedy(.error))]
     Page {
         /// The file.
         path: PathBuf,
@@ -44,6 +44,13 @@ pub enum OpenError {
         /// Why it cannot be read.
         error: FfcounterError,
     },
+}
+
+fn page_remedy(error: &PageError) -> &'static str {
+    match error {
+        PageError::Empty => " (start ffclockd, or wait for it)",
+        _ => "; restart ffclockd of the same version as this library to rewrite it",
+    }
 }
 
 fn remedy(error: &PageFileError) -> &'static str {
@@ -99,7 +106,11 @@ fn privileged() -> bool {
 
 /// Maps the page at `path` and checks its header.
 pub(crate) fn open_page(path: &Path) -> Result<SharedPageReader, OpenError> {
-    let page = SharedPageReader::open(path)?;
+    let page = SharedPageReader::open(path).map_err(|error| match error {
+        // Cut off to nothing, or made by a program that has not come further: ffclockd makes a page of it.
+        PageFileError::Size { path, found: 0, .. } => OpenError::Page { path, error: PageError::Empty },
+        error => OpenError::File { error },
+    })?;
     match Reader::new(page.words()).check_header(BootId::parse(&ffclock_counter::boot_id())) {
         Ok(()) => Ok(page),
         Err(error) => Err(OpenError::Page { path: path.to_owned(), error }),

@@ -3,7 +3,7 @@
 //! All of it is in TAI, which never repeats and never leaves out a second.
 
 use crate::clock::{PAUSE, WaitError};
-use crate::{Clock, ReadError, Status, VotedTime};
+use crate::{Clock, ReadError, VotedTime};
 use core::time::Duration;
 use ffclock_units::{Moment, Span, Tai};
 use std::thread;
@@ -12,21 +12,22 @@ use std::time::Instant;
 /// A shorter rest is spent looking at the clock: a sleeping thread wakes up some tens of microseconds late.
 const SHORT: Span = Span::from_micros(100);
 
-/// The latest moment that a time can mean: a name for an event that no later look at the clock puts before it.
+/// The latest moment that a time can mean: a name for an event that no later look at the clock puts before it. Of a time
+/// that is [`Status::Unsynchronised`](crate::Status::Unsynchronised) it is [`Moment::LATEST`], which never passes.
 pub fn latest(time: &VotedTime) -> Moment<Tai> {
-    time.tai + time.reading.bound.as_span()
+    time.reading.half_width().map_or(Moment::LATEST, |half| time.tai + half)
 }
 
-/// The earliest moment that a time can mean.
+/// The earliest moment that a time can mean; [`Moment::EARLIEST`] of one that is [`Status::Unsynchronised`](crate::Status::Unsynchronised).
 pub fn earliest(time: &VotedTime) -> Moment<Tai> {
-    time.tai - time.reading.bound.as_span()
+    time.reading.half_width().map_or(Moment::EARLIEST, |half| time.tai - half)
 }
 
 /// Whether the first event was before the second, as far as both bounds hold: whatever the errors within them, on two
-/// hosts as well. False where the ranges touch, and where either time is [`Status::Unsynchronised`].
+/// hosts as well. False where the ranges touch, and where either time is
+/// [`Status::Unsynchronised`](crate::Status::Unsynchronised).
 pub fn certainly_before(first: &VotedTime, second: &VotedTime) -> bool {
-    let is_usable = |time: &VotedTime| time.reading.status != Status::Unsynchronised;
-    is_usable(first) && is_usable(second) && latest(first) < earliest(second)
+    latest(first) < earliest(second)
 }
 
 impl Clock {
@@ -42,10 +43,7 @@ impl Clock {
         let begin = Instant::now();
         loop {
             let last = self.time_of(self.stamp());
-            let rest = match &last {
-                Ok(time) if time.reading.status != Status::Unsynchronised => moment - earliest(time),
-                _ => Span::MAX,
-            };
+            let rest = last.as_ref().map_or(Span::MAX, |time| moment - earliest(time));
             if let Ok(time) = last
                 && rest < Span::ZERO
             {

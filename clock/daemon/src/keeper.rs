@@ -124,7 +124,8 @@ impl<'a> Keeper<'a> {
         let page = SharedPage::create(config.daemon.page.as_path())?;
         let kernel_clock = driving::driver(host.as_ref(), &config.daemon, now)?;
         let resolver = Resolver::new(host.look_up()).map_err(about("resolver"))?;
-        let host_counter = HostCounter::start(host, driving::choice(&config.daemon), epoch_after(&page))?;
+        let epoch = epoch_after(&page).map_err(about("random numbers"))?;
+        let host_counter = HostCounter::start(host, driving::choice(&config.daemon), epoch)?;
         let host_counter = host_counter.in_machine(host_counter::vm_clock(&config.daemon));
         let stamper = Stamper::new(host_counter.kind(), host_counter.nominal.period);
         let mut keeper = Keeper {
@@ -462,10 +463,14 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// The epoch after the one in which the page was last written. The counter was not watched in between.
-fn epoch_after(page: &SharedPage) -> CounterEpoch {
-    let last = Reader::new(page.words()).snapshot().map(|snapshot| snapshot.epoch());
-    last.map_or(CounterEpoch::from_raw(1), CounterEpoch::next)
+/// The epoch after the one in which the page was last written: the counter was not watched in between. Without such a
+/// page a number that no earlier boot or page has had, so that none of their stamps is taken for one of this page. It
+/// leaves room to count on, below 2^53 where JSON is exact.
+fn epoch_after(page: &SharedPage) -> std::io::Result<CounterEpoch> {
+    match Reader::new(page.words()).snapshot() {
+        Ok(last) => Ok(last.epoch().next()),
+        Err(_) => Ok(CounterEpoch::from_raw((ffclock_sys::random_nonce()? >> 32).max(1))),
+    }
 }
 
 fn start_recording(

@@ -441,7 +441,8 @@ impl Snapshot {
         Ok(StampTime { reading, noise: self.noise_at(counter), tai })
     }
 
-    /// From one counter reading to another by the difference clock: `period * (second - first)`.
+    /// From one counter reading to another by the difference clock: `period * (second - first)`. The longer ago it was,
+    /// the more uncertain it is: the period is that of the recent past.
     ///
     /// # Errors
     /// [`ReadError::NoEstimate`]; [`ReadError::BeforeEpoch`] when either was taken before the epoch.
@@ -457,7 +458,12 @@ impl Snapshot {
             bound: self.difference_bound(),
             uncertainty: self.difference_uncertainty(),
         };
-        Ok(clock.interval(second - first, status))
+        let ticks = second - first;
+        let later = if ticks.raw() < 0 { first } else { second };
+        let age = self.period * (Counter::from_raw(word!(self.words, COUNTER)) - later);
+        let growth = GrowthRate::from_units(word!(self.words, UNCERTAINTY_GROWTH));
+        let clock = if age > Span::ZERO { clock.aged(age, growth) } else { clock };
+        Ok(clock.interval(ticks, status))
     }
 
     fn refuse_before_epoch(&self, counter: Counter) -> Result<(), ReadError> {

@@ -14,7 +14,7 @@ pub enum PageError {
     Size(u64),
     /// It was written in another boot of this machine: its counter readings mean nothing now.
     OtherBoot,
-    /// The writer has published nothing yet.
+    /// The writer has published nothing yet, or has only made the memory.
     Empty,
     /// The reader was overtaken each time it tried: no writer is that fast, so the page is damaged.
     Torn,
@@ -63,7 +63,7 @@ impl fmt::Display for PageError {
                 write!(f, "the page says that it has {found} bytes instead of {}", crate::layout::PAGE_BYTES)
             }
             PageError::OtherBoot => f.write_str("the page was written before the machine was last started"),
-            PageError::Empty => f.write_str("the clock daemon has published no estimate yet"),
+            PageError::Empty => f.write_str("no clock has been published here yet"),
             PageError::Torn => f.write_str("the page never stood still: it is damaged"),
             PageError::Corrupt => f.write_str("the page is damaged: its check sum is wrong"),
         }

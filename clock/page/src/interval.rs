@@ -58,7 +58,25 @@ pub(crate) struct DifferenceClock {
     pub uncertainty: GrowthRate,
 }
 
+/// The growth of the noise is its mean over this time at least [s] (docs/algorithm/learned.md, `LEAST_HORIZON`).
+const HORIZON_S: u128 = 3600;
+
 impl DifferenceClock {
+    /// The clock for an interval that ended `age` before the line: the rate was another one then.
+    ///
+    /// `growth` is that of the line's noise. A rate that walks leaves a line by g T in the time T where the rate itself
+    /// has moved by sqrt(3) g, and goes on with the root of the time.
+    pub fn aged(self, age: Span, growth: GrowthRate) -> Self {
+        // In 2^-48 s/s the squares of both have less than 96 bits.
+        let square = |rate: GrowthRate| (u128::from(rate.units() >> 16) + 1).pow(2);
+        let seconds = (age.units().max(0) as u128 >> 64) + 1;
+        let walked = square(growth).saturating_mul(3 * seconds) / HORIZON_S;
+        let root = square(self.uncertainty).saturating_add(walked).isqrt() + 1;
+        let is_known = self.uncertainty.units() != u64::MAX && growth.units() != u64::MAX && root < 1 << 48;
+        let uncertainty = GrowthRate::from_units(if is_known { (root as u64) << 16 } else { u64::MAX });
+        DifferenceClock { uncertainty, ..self }
+    }
+
     #[inline(always)]
     pub fn interval(&self, ticks: Ticks, status: Status) -> Interval {
         let span = self.period * ticks;
@@ -73,19 +91,22 @@ impl DifferenceClock {
 }
 
 /// The interval between two counter readings of `epoch`, where nothing special is to be considered: both within the
-/// epoch and the validity of a slot that checks, and so close that the difference clock is the better one. `None` means
-/// only that this is not so: ask the snapshot.
+/// epoch and the validity of a slot that checks, so close that the difference clock is the better one, and not longer
+/// ago than such an interval lasts. `None` means only that this is not so: ask the snapshot.
 #[inline(always)]
 pub(crate) fn plain_interval(
     (sequence, words): (u64, IntervalWords),
     epoch: CounterEpoch,
     [first, second]: [Counter; 2],
 ) -> Option<Interval> {
-    let [state, tag, begin, valid_until, mantissa, relative, check, uncertainty, short, check_more] = words;
+    let [state, tag, begin, valid_until, mantissa, relative, check, uncertainty, short, check_more, line] = words;
     let from_begin = |counter: u64| counter.wrapping_sub(begin);
     let valid = from_begin(valid_until);
     let ticks = second - first;
+    let later = if ticks.raw() < 0 { first } else { second };
+    let age = Counter::from_raw(line) - later;
     if ticks.raw().unsigned_abs() > short
+        || age.raw().max(0).unsigned_abs() > short
         || layout::sum(sequence, &[state, tag, begin, valid_until, mantissa, relative]) != check
         || layout::sum(sequence, &[uncertainty, short]) != check_more
         || layout::epoch_of(tag) != epoch

@@ -184,11 +184,12 @@ pub(crate) const STRICT: [usize; 5] =
     [slot::BOUND_STRICT, slot::BOUND_STRICT_PER_TICK, slot::BOUND_STRICT_GROWTH, slot::VOTE, slot::CHECK_STRICT];
 /// The words that were added for intervals, and their check word.
 pub(crate) const MORE: [usize; 3] = [slot::DIFFERENCE_UNCERTAINTY, slot::SHORT, slot::CHECK_MORE];
-/// The words of the difference clock, and what was added for intervals, each with their check word.
-pub(crate) const INTERVAL: [usize; DIFFERENCE.len() + MORE.len()] = {
+/// The words of the difference clock, what was added for intervals, each with their check word, and the counter reading
+/// of the line.
+pub(crate) const INTERVAL: [usize; DIFFERENCE.len() + MORE.len() + 1] = {
     let [state, tag, begin, until, period, bound, check] = DIFFERENCE;
     let [uncertainty, short, check_more] = MORE;
-    [state, tag, begin, until, period, bound, check, uncertainty, short, check_more]
+    [state, tag, begin, until, period, bound, check, uncertainty, short, check_more, slot::COUNTER]
 };
 /// All words of a slot after its sequence.
 pub(crate) const WHOLE: [usize; SLOT_WORDS - 1] = run();

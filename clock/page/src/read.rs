@@ -66,9 +66,13 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`PageError::NotAPage`], [`PageError::Version`], [`PageError::Size`], [`PageError::Corrupt`],
-    /// [`PageError::OtherBoot`].
+    /// [`PageError::OtherBoot`]; [`PageError::Empty`] of zeros, as a writer finds them that makes a page.
     pub fn check_header(&self, boot: Option<BootId>) -> Result<(), PageError> {
-        let [magic, version, size, high, low, check] = HEADER.map(|place| words::load(self.page, place));
+        let words = HEADER.map(|place| words::load(self.page, place));
+        let [magic, version, size, high, low, check] = words;
+        if words == [0; HEADER.len()] {
+            return Err(PageError::Empty);
+        }
         if magic != layout::MAGIC {
             return Err(PageError::NotAPage);
         }

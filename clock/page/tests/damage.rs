@@ -38,7 +38,7 @@ fn what_is_not_a_page_is_refused_with_the_reason() {
     assert_eq!(header(header::VERSION, 2), Err(PageError::Version(2)));
     assert_eq!(header(header::SIZE, 8192), Err(PageError::Size(8192)));
     assert_eq!(header(header::BOOT_LOW, 5), Err(PageError::Corrupt));
-    assert_eq!(Reader::new(PageMemory::new().as_ref()).check_header(None), Err(PageError::NotAPage));
+    assert_eq!(Reader::new(PageMemory::new().as_ref()).check_header(None), Err(PageError::Empty));
     assert_eq!(Reader::new(page().as_ref()).check_header(None), Ok(()));
 }
 

@@ -400,6 +400,37 @@ fn an_interval_is_measured_by_the_better_clock() {
     assert_eq!((there.span + back.span, there.bound), (Span::ZERO, back.bound));
 }
 
+/// The period is that of the recent past: the longer ago an interval was, the less is known of the rate then. Within the
+/// history two conversions know it better, and beyond it nothing does.
+#[test]
+fn the_longer_ago_an_interval_was_the_more_uncertain_it_is() {
+    let clock = Clock::new();
+    let mut daemon = clock.daemon();
+    let mut now = line(400_000.0, 0.0);
+    now.estimate.difference_uncertainty = GrowthRate::of(Rate::from_ppb(5.0));
+    now.estimate.uncertainty_growth = GrowthRate::of(Rate::from_ppb(20.0));
+    daemon.publish(&now);
+    let reader = Reader::new(clock.page.as_ref());
+    let relative = |age: f64| {
+        let end = 400_000.0 - age;
+        let interval = reader.elapsed_of([after(end - 1.0), after(end)], EPOCH).unwrap();
+        let back = reader.elapsed_of([after(end), after(end - 1.0)], EPOCH).unwrap();
+        assert_eq!((interval.uncertainty, interval.way), (back.uncertainty, IntervalWay::Difference), "{age}");
+        interval.uncertainty.as_seconds() * 1e9
+    };
+    for (age, ppb) in [
+        (-500.0, 5.0),
+        (0.0, 5.0),
+        (50.0, 5.0),
+        // From here on sqrt(5^2 + 3 20^2 age / 1 h).
+        (3_600.0, 35.0),
+        (14_400.0, 69.5),
+        (360_000.0, 346.4),
+    ] {
+        assert!((relative(age) - ppb).abs() < 0.1, "{age}: {}", relative(age));
+    }
+}
+
 /// Polls of any length and jitter, lines wrong within their bounds, and stamps of any age.
 fn any_world() -> impl Strategy<Value = (Vec<(f64, f64)>, Vec<f64>)> {
     let line = (prop_oneof![0.1f64..3.0, 10.0..20.0, 500.0..1_100.0], -19.0f64..19.0);

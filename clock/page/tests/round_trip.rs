@@ -287,6 +287,24 @@ fn an_unknown_bound_stays_unknown() {
 }
 
 #[test]
+fn an_interval_by_a_rate_of_unknown_error_has_no_bound() {
+    let mut unknown = publication();
+    unknown.estimate.difference_bound = GrowthRate::from_units(u64::MAX);
+    unknown.estimate.bound = Bound::UNKNOWN;
+    let page = published(&unknown);
+    let reader = Reader::new(page.as_ref());
+    let measure = |ticks| reader.elapsed_of([REFERENCE, REFERENCE + ticks], EPOCH).unwrap();
+    for ticks in [Ticks::from_raw(0), Ticks::from_raw(1), seconds(1), seconds(5_000)] {
+        assert_eq!(measure(ticks).bound, Bound::UNKNOWN, "{ticks:?}");
+    }
+    unknown.estimate.difference_uncertainty = unknown.estimate.difference_bound;
+    unknown.estimate.noise = StandardUncertainty::UNKNOWN;
+    let page = published(&unknown);
+    let interval = Reader::new(page.as_ref()).elapsed_of([REFERENCE, REFERENCE + seconds(1)], EPOCH).unwrap();
+    assert_eq!(interval.uncertainty, StandardUncertainty::UNKNOWN);
+}
+
+#[test]
 fn a_retired_page_says_so() {
     let page = PageMemory::new();
     let mut writer = Writer::open(&page, None);

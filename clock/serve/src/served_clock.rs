@@ -28,10 +28,10 @@ impl ServedClock {
         self.clock.as_ref().and_then(|clock| clock.snapshot().ok())
     }
 
-    /// The same publication; `None` where the virtual machine was restored, migrated or copied since the daemon's last
-    /// look. To be asked after the counter was read.
+    /// The same publication; `None` where the counter's epoch has ended since, or the virtual machine was restored,
+    /// migrated or copied. To be asked after the counter was read.
     pub fn undisrupted<'s>(&self, snapshot: Option<&'s Snapshot>) -> Option<&'s Snapshot> {
-        snapshot.filter(|_| self.clock.as_ref().is_none_or(|clock| clock.check_machine().is_ok()))
+        snapshot.filter(|snapshot| self.clock.as_ref().is_none_or(|clock| clock.check_snapshot(snapshot).is_ok()))
     }
 
     /// Opens the page again, since it says nothing of use: a daemon that found its file gone has made another.

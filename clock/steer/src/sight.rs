@@ -175,7 +175,7 @@ impl Eyes {
         let pair = pairs.read_pair();
         let raw = read_narrowest(counter, TRIES, || HostClock::MonotonicRaw.read());
         // All was read before this: a disruption of the machine up to here shows.
-        clock.check_machine()?;
+        clock.check_snapshot(&snapshot)?;
         if let Some(shown) = raw.value {
             self.raw.take(RawPair { counter, at: raw.middle(), width: raw.width(), raw: shown.since_origin() });
         }

@@ -65,6 +65,11 @@ pub struct Moment<S> {
 }
 
 impl<S> Moment<S> {
+    /// Before every other moment.
+    pub const EARLIEST: Self = Moment::from_origin(Span::from_units(i128::MIN));
+    /// After every other moment.
+    pub const LATEST: Self = Moment::from_origin(Span::MAX);
+
     /// The moment `since_origin` after the origin of the scale.
     pub const fn from_origin(since_origin: Span) -> Self {
         Moment { since_origin, scale: PhantomData }

@@ -260,8 +260,11 @@ impl GrowthRate {
         Rate::from_fraction(self.0 as f64 / 18_446_744_073_709_551_616.0)
     }
 
-    /// How much grows over `age` (in either direction), rounded up.
+    /// How much grows over `age` (in either direction), rounded up. A rate that saturated is not known.
     pub fn over(self, age: Span) -> Bound {
+        if self.0 == u64::MAX {
+            return Bound::UNKNOWN;
+        }
         let age = age.abs().units() as u128;
         let (seconds, fraction) = ((age >> 64) as u64, age as u64);
         let whole = seconds as u128 * self.0 as u128;
@@ -306,14 +309,20 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The earliest time it can be.
+    /// The earliest time it can be: any, while it is [`Status::Unsynchronised`].
     pub fn earliest(&self) -> Moment<Utc> {
-        self.time - self.bound.as_span()
+        self.half_width().map_or(Moment::EARLIEST, |half| self.time - half)
     }
 
-    /// The latest time it can be.
+    /// The latest time it can be: any, while it is [`Status::Unsynchronised`].
     pub fn latest(&self) -> Moment<Utc> {
-        self.time + self.bound.as_span()
+        self.half_width().map_or(Moment::LATEST, |half| self.time + half)
+    }
+
+    /// How far the true time can be from `time` in either direction; `None` where nothing says how far.
+    pub fn half_width(&self) -> Option<Span> {
+        let is_known = self.status != Status::Unsynchronised && self.bound != Bound::UNKNOWN;
+        is_known.then_some(self.bound.as_span())
     }
 }
 
@@ -379,5 +388,9 @@ mod tests {
         let bound = Bound::of(Span::from_millis(2));
         let reading = Reading { time, uncertainty: StandardUncertainty::ZERO, bound, status: Status::Synchronised };
         assert_eq!(reading.latest() - reading.earliest(), Span::from_millis(4));
+        let unsynchronised = Reading { status: Status::Unsynchronised, ..reading };
+        for unknown in [unsynchronised, Reading { bound: Bound::UNKNOWN, ..reading }] {
+            assert_eq!((unknown.earliest(), unknown.latest()), (Moment::EARLIEST, Moment::LATEST));
+        }
     }
 }

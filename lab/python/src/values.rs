@@ -54,6 +54,12 @@ impl PyReading {
         self.status != Status::Unsynchronised && self.bound <= bound
     }
 
+    /// How far the true time can be from this in either direction; `None` where nothing says how far.
+    fn half_width_ns(&self) -> Option<i64> {
+        let is_known = self.status != Status::Unsynchronised && self.bound != Bound::UNKNOWN;
+        is_known.then_some(self.bound_ns)
+    }
+
     /// Why it is not good enough, in words.
     pub(crate) fn shortcoming(&self) -> String {
         match self.status {
@@ -65,28 +71,28 @@ impl PyReading {
 
 #[pymethods]
 impl PyReading {
-    /// The earliest that UTC can be [ns since 1970].
+    /// The earliest that UTC can be [ns since 1970]; -2**63 while that is not known, as when unsynchronised.
     #[getter]
     fn earliest_ns(&self) -> i64 {
-        self.utc_ns.saturating_sub(self.bound_ns)
+        self.half_width_ns().map_or(i64::MIN, |half| self.utc_ns.saturating_sub(half))
     }
 
-    /// The latest that UTC can be [ns since 1970].
+    /// The latest that UTC can be [ns since 1970]; 2**63 - 1 while that is not known.
     #[getter]
     fn latest_ns(&self) -> i64 {
-        self.utc_ns.saturating_add(self.bound_ns)
+        self.half_width_ns().map_or(i64::MAX, |half| self.utc_ns.saturating_add(half))
     }
 
-    /// The earliest that TAI can be [ns since 1970-01-01 00:00:00 TAI].
+    /// The earliest that TAI can be [ns since 1970-01-01 00:00:00 TAI]; -2**63 while that is not known.
     #[getter]
     fn earliest_tai_ns(&self) -> i64 {
-        self.tai_ns.saturating_sub(self.bound_ns)
+        self.half_width_ns().map_or(i64::MIN, |half| self.tai_ns.saturating_sub(half))
     }
 
-    /// The latest that TAI can be [ns since 1970-01-01 00:00:00 TAI].
+    /// The latest that TAI can be [ns since 1970-01-01 00:00:00 TAI]; 2**63 - 1 while that is not known.
     #[getter]
     fn latest_tai_ns(&self) -> i64 {
-        self.tai_ns.saturating_add(self.bound_ns)
+        self.half_width_ns().map_or(i64::MAX, |half| self.tai_ns.saturating_add(half))
     }
 
     /// "synchronised", "warming-up", "holdover" or "unsynchronised".
@@ -109,8 +115,7 @@ impl PyReading {
 /// touch, and where either clock was unsynchronised.
 #[pyfunction]
 pub(crate) fn certainly_before(first: &PyReading, second: &PyReading) -> bool {
-    let is_usable = |reading: &PyReading| reading.status != Status::Unsynchronised;
-    is_usable(first) && is_usable(second) && first.latest_tai_ns() < second.earliest_tai_ns()
+    first.latest_tai_ns() < second.earliest_tai_ns()
 }
 
 /// A raw counter reading and the epoch of the counter that it belongs to.

@@ -12,6 +12,7 @@
 
 use super::{Feed, FeedSample, halves, seconds_and_nanos};
 use crate::failure::Failure;
+use crate::output;
 use core::sync::atomic::Ordering;
 use ffclock::{Clock, ReadError, Snapshot};
 use ffclock_sys::{ForeignFormat, SharedWords};
@@ -115,14 +116,14 @@ impl SegmentFeed {
             line.marker = Some(mark.disruption);
         }
         // Nothing of this is of another epoch than the page, or nothing is written.
-        clock.check_machine().map_err(|error| Failure::unsynchronised(error.to_string()))?;
+        clock.check_snapshot(&snapshot).map_err(|error| Failure::unsynchronised(error.to_string()))?;
         self.v2.write(&line.version_2(sample, self.slew))?;
         if snapshot.counter_id() == CounterId::CPU {
             return self.v3.write(&line.version_3());
         }
         if !self.other_counter_said {
-            eprintln!(
-                "ffclock: shm1 is not fed: its clients read the CPU's counter, and the clock keeps time with another"
+            output::complain(
+                "ffclock: shm1 is not fed: its clients read the CPU's counter, and the clock keeps time with another",
             );
             self.other_counter_said = true;
         }

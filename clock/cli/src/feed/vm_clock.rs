@@ -69,6 +69,8 @@ impl VmClockFeed {
             status: reading.status,
         };
         let under = Under { epoch: snapshot.epoch(), machine: clock.machine_mark() };
+        // Nothing of it is of another epoch than the page.
+        clock.check_snapshot(&snapshot).map_err(|error| Failure::unsynchronised(error.to_string()))?;
         Ok((under, VmClockLine { marker: self.marker(under, &line), ..line.with_leap(snapshot.leap()) }))
     }
 
@@ -85,11 +87,6 @@ impl VmClockFeed {
 impl Feed for VmClockFeed {
     fn give(&mut self, clock: &Clock, sample: &FeedSample) -> Result<(), Failure> {
         let line = self.line(clock, sample);
-        // Nothing of it is of another epoch than the page.
-        let line = line.and_then(|found| match clock.check_machine() {
-            Ok(()) => Ok(found),
-            Err(error) => Err(Failure::unsynchronised(error.to_string())),
-        });
         if !self.file.is_in_place() {
             self.file = open(&self.path)?;
         }

@@ -1,7 +1,7 @@
 //! The subcommands that read the page: now, stamp, elapsed, wait.
 
-use crate::common::{EPOCH, Place, UTC_SECOND};
-use ffclock_units::Status;
+use crate::common::{EPOCH, Place, UTC_SECOND, publication};
+use ffclock_units::{Bound, GrowthRate, StandardUncertainty, Status};
 use serde_json::Value;
 
 const TAI_MINUS_UTC_NS: i64 = 37_000_000_000;
@@ -95,11 +95,96 @@ fn a_stamp_of_another_epoch_is_refused() {
 }
 
 #[test]
+fn a_stamp_that_is_refused_is_named_and_the_others_are_converted() {
+    let place = published(Status::Synchronised);
+    let good = place.run(&["stamp"]).well();
+    let good = good.trim();
+    let time = place.run(&["at", good]).well();
+    let ended = place.run(&["at", good, "5@2", good]);
+    assert_eq!((ended.code, ended.out), (1, format!("{time}{time}")));
+    assert!(ended.err.starts_with("ffclock: 5@2: ") && ended.err.lines().count() == 1, "{}", ended.err);
+    let ended = place.run(&["at", "--json", good, "5@2", good]);
+    let lines: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((ended.code, lines.len(), &lines[0]), (1, 3, &lines[2]));
+    assert_eq!(lines[1]["stamp"], "5@2");
+    assert!(lines[1]["error"].as_str().unwrap().contains("epoch"));
+}
+
+/// A page that nothing has renewed within its date: the figures are shown, and the exit code says what they are worth.
+#[test]
+fn what_is_unsynchronised_ends_with_three_everywhere() {
+    let place = Place::new();
+    let mut expired = publication(Status::Synchronised);
+    expired.valid_until = expired.estimate.counter;
+    place.publish_by(&expired);
+    let stamp = place.run(&["stamp"]);
+    let stamp = stamp.out.trim();
+    assert!(stamp.ends_with("@3"), "{stamp}");
+    let report = place.file("report").to_str().unwrap().to_owned();
+    for arguments in [
+        &["now"][..],
+        &["stamp"],
+        &["at", stamp],
+        &["at", stamp, stamp],
+        &["elapsed", stamp, stamp],
+        &["elapsed", "--output", &report, "--", "true"],
+    ] {
+        let ended = place.run(arguments);
+        assert_eq!(ended.code, 3, "{arguments:?} {ended:?}");
+        assert!(ended.err.contains("not synchronised"), "{ended:?}");
+        assert!(arguments.contains(&"true") || !ended.out.is_empty(), "{arguments:?}");
+    }
+    assert_eq!(place.run(&["elapsed", "--output", &report, "--", "false"]).code, 1, "the command's own");
+    assert!(std::fs::read_to_string(report).unwrap().contains("unsynchronised"));
+}
+
+/// A stamp of an epoch that has ended would be refused for ever.
+#[test]
+fn without_a_time_there_is_no_stamp() {
+    let place = published(Status::Unsynchronised);
+    let ended = place.run(&["stamp"]);
+    assert_eq!((ended.code, ended.out.as_str()), (3, ""));
+    place.publish_nothing();
+    let ended = place.run(&["stamp"]);
+    assert_eq!((ended.code, ended.out.as_str()), (3, ""));
+    for begun in [0, 4096] {
+        std::fs::write(place.page(), vec![0; begun]).unwrap();
+        let ended = place.run(&["now"]);
+        assert_eq!(ended.code, 3, "{ended:?}");
+        assert!(ended.err.contains("no clock has been published here yet"), "{ended:?}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_null_in_json() {
+    let place = Place::new();
+    let mut unknown = publication(Status::Synchronised);
+    unknown.estimate.bound = Bound::UNKNOWN;
+    unknown.estimate.uncertainty = StandardUncertainty::UNKNOWN;
+    unknown.estimate.noise = StandardUncertainty::UNKNOWN;
+    unknown.estimate.difference_bound = GrowthRate::from_units(u64::MAX);
+    unknown.estimate.difference_uncertainty = GrowthRate::from_units(u64::MAX);
+    place.publish_by(&unknown);
+    let stamp = place.run(&["stamp"]).well();
+    let now = place.run(&["now", "--json"]).json();
+    let elapsed = place.run(&["elapsed", "--json", stamp.trim(), stamp.trim()]).json();
+    for name in ["bound_s", "bound_strict_s", "uncertainty_s", "noise_s"] {
+        assert_eq!(now.get(name), Some(&Value::Null), "{name}: {now}");
+    }
+    for name in ["bound_s", "uncertainty_s"] {
+        assert_eq!(elapsed.get(name), Some(&Value::Null), "{name}: {elapsed}");
+    }
+}
+
+#[test]
 fn elapsed_between_stamps_is_their_distance() {
     let place = published(Status::Synchronised);
-    let out = place.run(&["elapsed", "1000@3", "2500001000@3"]).well();
+    let stamp = place.run(&["stamp"]).well();
+    let counter: u64 = stamp.split('@').next().unwrap().parse().unwrap();
+    let (begin, end) = (stamp.trim(), format!("{}@{EPOCH}", counter + 2_500_000_000));
+    let out = place.run(&["elapsed", begin, &end]).well();
     assert!(out.starts_with("2.500000000 s +- 75") && out.contains("(standard uncertainty 12."), "{out}");
-    let back = place.run(&["elapsed", "--json", "2500001000@3", "1000@3"]).json();
+    let back = place.run(&["elapsed", "--json", &end, begin]).json();
     assert!((back["elapsed_s"].as_f64().unwrap() + 2.5).abs() < 1e-9);
     assert!((75e-9..76e-9).contains(&back["bound_s"].as_f64().unwrap()));
     assert_eq!((&back["status"], &back["way"]), (&"synchronised".into(), &"difference".into()));

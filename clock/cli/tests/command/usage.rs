@@ -70,3 +70,18 @@ fn a_closed_pipe_is_the_end_without_a_word() {
     assert_eq!(ended.status.code(), Some(141));
     assert!(ended.stderr.is_empty());
 }
+
+#[test]
+fn without_a_reader_of_complaints_the_exit_code_says_what_went_wrong() {
+    let end = |place: &Place, arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        place.command(arguments).stdout(Stdio::null()).stderr(writer).status().unwrap().code()
+    };
+    let place = Place::new();
+    assert_eq!(end(&place, &["now"]), Some(1), "no page");
+    place.publish(Status::Synchronised);
+    assert_eq!(end(&place, &["at", "5@2"]), Some(1));
+    assert_eq!(end(&place, &["elapsed", "--", "sh", "-c", "exit 7"]), Some(7));
+    assert_eq!(end(&place, &["feed", "--chrony", "/nowhere/socket", "--count", "1"]), Some(1));
+}

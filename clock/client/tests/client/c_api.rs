@@ -58,7 +58,7 @@ fn the_example_prints_the_time_or_why_not() {
 
     let mut writer = writer(&page);
     let empty = c::run(&program, &page);
-    assert!(String::from_utf8_lossy(&empty.stderr).contains("no estimate yet"), "{empty:?}");
+    assert!(String::from_utf8_lossy(&empty.stderr).contains("no clock has been published here yet"), "{empty:?}");
 
     writer.publish(&publication());
     let output = c::run(&program, &page);

@@ -144,15 +144,19 @@ fn a_new_generation_alone_ends_the_epoch_too() {
     writer.publish(&publication());
     let clock = Clock::open_at(&path).unwrap().watching(&machine).unwrap();
     for (epoch, present) in [(2, mark(1, Some(u64::MAX))), (3, mark(1, Some(0))), (4, mark(u64::MAX, Some(0)))] {
-        let before = clock.stamp();
+        let (before, kept) = (clock.stamp(), clock.snapshot().unwrap());
         assert!(clock.now().is_ok() && clock.now().is_ok() && clock.at(before).is_ok());
+        assert_eq!(clock.check_snapshot(&kept), Ok(()));
         write_mark(&machine, present);
+        assert_eq!(clock.check_snapshot(&kept), Err(ReadError::Disrupted), "{present}");
         assert_eq!((clock.now(), clock.now_unordered()), (Err(ReadError::Disrupted), Err(ReadError::Disrupted)));
         let between = clock.stamp();
         writer.show_machine(Some(present));
         assert_eq!(clock.now(), Err(ReadError::NoEstimate), "{present}");
+        assert_eq!(clock.check_snapshot(&kept), Err(ReadError::NoEstimate), "{present}");
         writer.publish(&Publication { epoch: CounterEpoch::from_raw(epoch), ..publication() });
-        assert!(clock.now().is_ok(), "{present}");
+        assert!(clock.now().is_ok() && clock.now_strict().is_ok(), "{present}");
+        assert_eq!(clock.check_snapshot(&kept), Err(ReadError::OtherEpoch), "{present}: nothing of it holds any more");
         assert_eq!([before, between].map(|stamp| clock.at(stamp)), [Err(ReadError::OtherEpoch); 2], "{present}");
     }
     // A daemon of an earlier version, which knows of no generation.
@@ -335,6 +339,11 @@ fn what_cannot_be_opened_is_explained() {
     let path = directory.join("page");
     let complaint = || Clock::open_at(&path).unwrap_err().to_string();
     assert!(complaint().contains("start ffclockd"), "{}", complaint());
+    for begun in [0, 4096] {
+        std::fs::write(&path, vec![0; begun]).unwrap();
+        assert!(complaint().contains("no clock has been published here yet (start ffclockd"), "{}", complaint());
+        assert!(matches!(Clock::open_at(&path), Err(OpenError::Page { error: PageError::Empty, .. })), "{begun}");
+    }
     std::fs::write(&path, [0; 100]).unwrap();
     assert!(complaint().contains("100 bytes") && complaint().contains("not a clock page"), "{}", complaint());
     assert!(!complaint().contains("remove"), "{}", complaint());

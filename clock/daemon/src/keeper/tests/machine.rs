@@ -1,4 +1,4 @@
-//! The virtual machine that the daemon runs in, restored, migrated or copied.
+//! The machine that the daemon runs in: restored, migrated or copied, or started again.
 
 use super::*;
 use std::os::unix::fs::FileExt;
@@ -22,4 +22,17 @@ fn after_a_disruption_the_rate_is_known_no_better_than_at_a_first_start() {
     let whole = ffclock_estimator::ClassicConfig::default().nominal_error.as_ppm();
     assert!(kept.bound.as_ppm() >= 2.0 * whole, "no rate within the nominal range is excluded: {kept:?}");
     std::fs::remove_file(path).unwrap();
+}
+
+/// A stamp names its epoch, and one of an earlier boot may be of a later reading than any since: only the number shows
+/// that it is not of this page.
+#[test]
+fn an_empty_page_begins_at_an_epoch_that_no_other_has_had() {
+    let directory = Case::directory("first-epoch");
+    std::fs::create_dir_all(&directory).unwrap();
+    let first = || epoch_after(&SharedPage::create(&directory.join("page")).unwrap()).unwrap().raw();
+    let firsts = [first(), first(), first()];
+    assert!(firsts.iter().all(|epoch| (1..1 << 32).contains(epoch)), "it counts on in whole numbers: {firsts:?}");
+    assert!(firsts[0] != firsts[1] && firsts[1] != firsts[2], "{firsts:?}");
+    std::fs::remove_dir_all(directory).unwrap();
 }
