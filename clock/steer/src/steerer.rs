@@ -221,8 +221,8 @@ impl<K: Kernel> Steerer<K> {
     }
 
     /// Ends: the clock runs on at the rate of the page, without a slew. Its largest error grows from here on, and the
-    /// kernel calls it unsynchronised in the end. Where a run ends otherwise, by an error or a panic, dropping this does
-    /// the same.
+    /// kernel calls it unsynchronised in the end. Where a run ends otherwise, by an error or a panic, dropping this
+    /// does the same.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -311,7 +311,8 @@ impl<K: Kernel> Steerer<K> {
 
 impl<K: Kernel> Drop for Steerer<K> {
     fn drop(&mut self) {
-        // A slew that runs on takes the clock away by seconds a day. Where the kernel refuses, nothing more can be done.
+        // A slew that runs on takes the clock away by seconds a day. Where the kernel refuses, nothing more can be
+        // done.
         let _ = self.end_slew();
     }
 }
