@@ -9,11 +9,12 @@ mod ntp_shm;
 mod vm_clock;
 
 use crate::failure::Failure;
+use crate::page::PublishedTime;
 use crate::{Global, output, page, std_duration, waiting_time};
 use clap::ArgGroup;
 use ffclock::{Clock, Stamp};
 use ffclock_sys::mono_now;
-use ffclock_units::{Bound, Moment, Mono, Rate, Reading, Span, Status, Ticks, Utc};
+use ffclock_units::{Bound, LeapStep, Moment, Mono, Rate, Reading, Span, Status, Tai, Ticks, Utc};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -29,8 +30,9 @@ after_help = "Examples:
 
 with `refclock SOCK /run/chrony/ffclock.sock refid FFCK poll 0` in chrony.conf, or with
 `refclock shm unit 2 refid FFCK` in ntp.conf. chronyd makes its socket when it starts. Samples are
-left out while the clock is unsynchronised or its bound is above --bound; the other daemon then
-falls back on its other sources. With --clockbound, programs that link ClockBound's client of
+left out while the clock is unsynchronised or its bound is above --bound, and within 3 s of a leap
+second; the other daemon then falls back on its other sources. A leap second is announced in the
+samples of the day that it ends. With --clockbound, programs that link ClockBound's client of
 version 2 or 3 find the segments of its daemon, which must not run beside it; while the clock is
 unsynchronised they get the status unknown. With --vmclock, guests that have the file as their
 VMClock, or mapped, read the time of this host; ffclockd does as a [[reference]].
@@ -68,6 +70,10 @@ pub(crate) struct Args {
 
 /// How often the two clocks are compared for one sample; the closest comparison counts.
 const TRIES: usize = 5;
+/// A leap second is announced this long before it [s]: within the day that it ends.
+const ANNOUNCED_S: i64 = 86_400;
+/// The system clock is expected to be on the same side of a leap second outside of this [s].
+const NEAR_LEAP_S: i64 = 3;
 
 /// The system clock against the published one, at one moment.
 struct FeedSample {
@@ -81,6 +87,8 @@ struct FeedSample {
     begin: Moment<Mono>,
     /// The look after it, and what it showed.
     after: (Stamp, Reading),
+    /// The same moment on the scale that leap seconds leave alone, and the leap step around it.
+    leap: (Moment<Tai>, LeapStep),
 }
 
 /// One who is given samples.
@@ -177,22 +185,49 @@ fn compare_once(clock: &Clock, begin: Moment<Mono>) -> Result<FeedSample, Failur
     let before = clock.stamp();
     let system = SystemTime::now();
     let stamp = clock.stamp();
-    let (before, after) = (page::read_at(clock, before)?.reading, page::read_at(clock, stamp)?.reading);
+    let leap = clock.snapshot().map_err(|error| Failure::from(error.to_string()))?.leap();
+    let (before, PublishedTime { reading: after, tai, .. }) =
+        (page::read_at(clock, before)?.reading, page::read_at(clock, stamp)?);
     if before.status == Status::Unsynchronised {
         return Err(Failure::unsynchronised("the clock is unsynchronised"));
     }
     let system = system.duration_since(SystemTime::UNIX_EPOCH).map_err(|error| Failure::from(error.to_string()))?;
     let behind = before.time.midpoint(after.time)
         - Moment::<Utc>::from_origin(Span::from_nanos(system.as_nanos().cast_signed()));
-    Ok(FeedSample { system, behind, width: after.time - before.time, begin, after: (stamp, after) })
+    let width = after.time - before.time;
+    Ok(FeedSample { system, behind, width, begin, after: (stamp, after), leap: (tai, leap) })
 }
 
 impl FeedSample {
+    /// Whether it is good enough for a program that sets the system clock by it.
+    ///
     /// # Errors
-    /// The bound is above `limit`.
+    /// The bound is above `limit`, or a leap second is so near that the system clock may be on the other side of it.
     fn within(&self, limit: Bound) -> Result<(), Failure> {
         let (_, after) = &self.after;
-        if after.bound > limit { Err(Failure::from(format!("the bound is above {limit}"))) } else { Ok(()) }
+        let (_, step) = self.leap;
+        let is_near = step.before != step.after && self.seconds_to_leap().saturating_abs() <= NEAR_LEAP_S;
+        match (after.bound > limit, is_near) {
+            (true, _) => Err(Failure::from(format!("the bound is above {limit}"))),
+            (false, true) => Err(Failure::from("a leap second is near")),
+            (false, false) => Ok(()),
+        }
+    }
+
+    fn seconds_to_leap(&self) -> i64 {
+        let (tai, step) = self.leap;
+        step.at.saturating_sub(tai.whole_seconds())
+    }
+
+    /// The leap second that ends this day, as NTP and the programs of its family write it: 1 for one that is inserted,
+    /// 2 for one that is left out, else 0.
+    fn leap_indicator(&self) -> i32 {
+        let (_, step) = self.leap;
+        match (1..=ANNOUNCED_S).contains(&self.seconds_to_leap()) {
+            true if step.after > step.before => 1,
+            true if step.after < step.before => 2,
+            _ => 0,
+        }
     }
 
     /// The published time at the look at the system clock.
@@ -227,5 +262,36 @@ fn example(system: Duration, behind: Span) -> FeedSample {
     let reading = Reading { time, bound, uncertainty, status: Status::Synchronised };
     let stamp = Stamp::from_parts(Counter::from_raw(1), CounterEpoch::from_raw(1));
     let begin = Moment::from_origin(Span::from_secs(100));
-    FeedSample { system, behind, width: Span::from_nanos(100), begin, after: (stamp, reading) }
+    let tai = Moment::from_origin(time.since_origin() + Span::from_secs(37));
+    let leap = (tai, LeapStep { before: 36, after: 37, at: 0 });
+    FeedSample { system, behind, width: Span::from_nanos(100), begin, after: (stamp, reading), leap }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leap_second_is_announced_within_its_day_and_nothing_is_compared_across_it() {
+        let sample = |ahead: i64, after: i32| {
+            let sample = example(Duration::from_secs(1_800_000_000), Span::ZERO);
+            let at = sample.leap.0.whole_seconds() + ahead;
+            FeedSample { leap: (sample.leap.0, LeapStep { before: 37, after, at }), ..sample }
+        };
+        for (ahead, after, indicator, is_good) in [
+            (86_401, 38, 0, true),
+            (86_400, 38, 1, true),
+            (86_400, 36, 2, true),
+            (4, 38, 1, true),
+            (3, 38, 1, false),
+            (0, 38, 0, false),
+            (-3, 38, 0, false),
+            (-4, 38, 0, true),
+            (3, 37, 0, true),
+        ] {
+            let sample = sample(ahead, after);
+            let found = (sample.leap_indicator(), sample.within(Bound::UNKNOWN).is_ok());
+            assert_eq!(found, (indicator, is_good), "{ahead} s before the step to {after}");
+        }
+    }
 }

@@ -175,13 +175,13 @@ impl Clock {
         self.look_at_machine().map(drop)
     }
 
-    /// Looks whether a [`snapshot`](Self::snapshot) that a program keeps is still of the counter's epoch. A program that
-    /// converts readings of the counter by it asks this after it read the counter: a virtual machine may have been
+    /// Looks whether a [`snapshot`](Self::snapshot) that a program keeps is still of the counter's epoch. A program
+    /// that converts readings of the counter by it asks this after it read the counter: a virtual machine may have been
     /// restored, and the daemon may have noticed, in between.
     ///
     /// # Errors
-    /// [`ReadError::Disrupted`]; [`ReadError::NoEstimate`] and [`ReadError::OtherEpoch`] where the epoch of the snapshot
-    /// has ended; [`ReadError::Page`].
+    /// [`ReadError::Disrupted`]; [`ReadError::NoEstimate`] and [`ReadError::OtherEpoch`] where the epoch of the
+    /// snapshot has ended; [`ReadError::Page`].
     pub fn check_snapshot(&self, snapshot: &Snapshot) -> Result<(), ReadError> {
         // The machine first: a page that rests on another mark by now shows that its epoch has ended.
         self.check_machine()?;

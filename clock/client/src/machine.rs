@@ -42,8 +42,8 @@ impl Machine {
         self.clock.watched_words() == seen
     }
 
-    /// Compares the machine with the page, and gives what it shows. What is read of the page afterwards rests on that or
-    /// on something later.
+    /// Compares the machine with the page, and gives what it shows. What is read of the page afterwards rests on that
+    /// or on something later.
     ///
     /// # Errors
     /// [`ReadError::Disrupted`].

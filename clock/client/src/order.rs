@@ -12,13 +12,14 @@ use std::time::Instant;
 /// A shorter rest is spent looking at the clock: a sleeping thread wakes up some tens of microseconds late.
 const SHORT: Span = Span::from_micros(100);
 
-/// The latest moment that a time can mean: a name for an event that no later look at the clock puts before it. Of a time
-/// that is [`Status::Unsynchronised`](crate::Status::Unsynchronised) it is [`Moment::LATEST`], which never passes.
+/// The latest moment that a time can mean: a name for an event that no later look at the clock puts before it. Of a
+/// time that is [`Status::Unsynchronised`](crate::Status::Unsynchronised) it is [`Moment::LATEST`], which never passes.
 pub fn latest(time: &VotedTime) -> Moment<Tai> {
     time.reading.half_width().map_or(Moment::LATEST, |half| time.tai + half)
 }
 
-/// The earliest moment that a time can mean; [`Moment::EARLIEST`] of one that is [`Status::Unsynchronised`](crate::Status::Unsynchronised).
+/// The earliest moment that a time can mean; [`Moment::EARLIEST`] of one that is
+/// [`Status::Unsynchronised`](crate::Status::Unsynchronised).
 pub fn earliest(time: &VotedTime) -> Moment<Tai> {
     time.reading.half_width().map_or(Moment::EARLIEST, |half| time.tai - half)
 }

@@ -400,8 +400,8 @@ fn an_interval_is_measured_by_the_better_clock() {
     assert_eq!((there.span + back.span, there.bound), (Span::ZERO, back.bound));
 }
 
-/// The period is that of the recent past: the longer ago an interval was, the less is known of the rate then. Within the
-/// history two conversions know it better, and beyond it nothing does.
+/// The period is that of the recent past: the longer ago an interval was, the less is known of the rate then. Within
+/// the history two conversions know it better, and beyond it nothing does.
 #[test]
 fn the_longer_ago_an_interval_was_the_more_uncertain_it_is() {
     let clock = Clock::new();

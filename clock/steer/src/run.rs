@@ -47,7 +47,7 @@ pub fn run(config: &SteerConfig, manner: Manner, show: &mut dyn FnMut(&str)) -> 
     }
 }
 
-struct Follower<K> {
+struct Follower<K: Kernel> {
     steerer: Steerer<K>,
     eyes: Eyes,
     signals: Signals,

@@ -74,10 +74,13 @@ impl Kernel for HostKernel {
     }
 }
 
-/// Remembers what it is asked to do, and does nothing.
+/// Remembers what it is asked to do, and does nothing. What other programs do to the clock of this host, it sees.
 #[derive(Clone, Copy, Debug)]
 pub struct DryKernel {
+    /// The clock as it would be.
     state: KernelClockState,
+    /// That of this host at the last look.
+    host: KernelClockState,
 }
 
 impl DryKernel {
@@ -86,16 +89,46 @@ impl DryKernel {
     /// # Errors
     /// It cannot be asked.
     pub fn of_host() -> io::Result<Self> {
-        Ok(DryKernel { state: kernel_clock_state()? })
+        kernel_clock_state().map(DryKernel::of)
     }
+
+    const fn of(host: KernelClockState) -> Self {
+        DryKernel { state: host, host }
+    }
+
+    /// What another program has done to the clock of this host happens to this one.
+    fn follow(&mut self, now: KernelClockState) {
+        let was = std::mem::replace(&mut self.host, now);
+        let state = &mut self.state;
+        match foreign(&was, &now) {
+            None => {}
+            Some(Foreign::Set | Foreign::Errors) => {
+                (state.max_error_us, state.estimated_error_us) = (now.max_error_us, now.estimated_error_us);
+            }
+            Some(Foreign::Frequency) => state.frequency = now.frequency,
+            Some(Foreign::Tick) => state.tick_us = now.tick_us,
+            // What an earlier program has left is slewed on here, and would have been ended.
+            Some(Foreign::Offset) if has_less_to_slew(&now, &was) => {}
+            Some(Foreign::Offset) => (state.offset, state.slewing_us) = (now.offset, now.slewing_us),
+            Some(Foreign::Flags) => state.flags = now.flags,
+        }
+    }
+}
+
+fn has_less_to_slew(now: &KernelClockState, was: &KernelClockState) -> bool {
+    now.offset.abs() <= was.offset.abs() && now.slewing_us.abs() <= was.slewing_us.abs()
 }
 
 impl Kernel for DryKernel {
     fn state(&mut self) -> io::Result<KernelClockState> {
+        self.follow(kernel_clock_state()?);
         Ok(self.state)
     }
 
     fn take(&mut self) -> io::Result<KernelClockState> {
+        self.host = kernel_clock_state()?;
+        let (tick_us, flags) = (KernelClockState::TICK_US, KernelFlags::UNSYNCHRONISED);
+        self.state = KernelClockState { tick_us, flags, offset: 0, slewing_us: 0, ..self.host };
         Ok(self.state)
     }
 
@@ -143,7 +176,7 @@ pub struct Done {
 }
 
 /// The law, and the kernel's clock.
-pub struct Steerer<K> {
+pub struct Steerer<K: Kernel> {
     kernel: K,
     law: Law,
     contention: OnContention,
@@ -188,7 +221,8 @@ impl<K: Kernel> Steerer<K> {
     }
 
     /// Ends: the clock runs on at the rate of the page, without a slew. Its largest error grows from here on, and the
-    /// kernel calls it unsynchronised in the end.
+    /// kernel calls it unsynchronised in the end. Where a run ends otherwise, by an error or a panic, dropping this
+    /// does the same.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -272,6 +306,14 @@ impl<K: Kernel> Steerer<K> {
     fn change(&mut self, change: KernelClockChange) -> io::Result<()> {
         self.ours = Some(self.kernel.change(&change)?);
         Ok(())
+    }
+}
+
+impl<K: Kernel> Drop for Steerer<K> {
+    fn drop(&mut self) {
+        // A slew that runs on takes the clock away by seconds a day. Where the kernel refuses, nothing more can be
+        // done.
+        let _ = self.end_slew();
     }
 }
 

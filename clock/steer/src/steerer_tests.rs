@@ -123,6 +123,74 @@ fn a_slew_does_not_outlive_the_follower() {
     assert!((ppm(&model) + BASE_PPM).abs() < 0.01, "{}", ppm(&model));
 }
 
+/// However a run ends: by an error of a look, or by a panic.
+#[test]
+fn a_run_that_ends_early_leaves_no_slew() {
+    let slewing = || {
+        let (model, mut steerer) = following("");
+        let mut moved = seen(&model);
+        moved.look.as_mut().unwrap().0.offset = Span::from_secs(3);
+        steerer.act(&moved).unwrap();
+        assert!(model.shown().frequency.as_rate().as_ppm() > 100.0);
+        (model, steerer)
+    };
+    let is_at_rest = |model: &Model| (model.shown().frequency.as_rate().as_ppm() + BASE_PPM).abs() < 0.01;
+    let (model, steerer) = slewing();
+    drop(steerer);
+    assert!(is_at_rest(&model));
+    let (model, steerer) = slewing();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let _steerer = steerer;
+        panic!("a fault in the program");
+    }));
+    assert!(panicked.is_err() && is_at_rest(&model));
+    // What another program has set meanwhile stays.
+    let (model, steerer) = slewing();
+    model.disturb(|state| state.frequency = KernelFrequency::nearest(Rate::from_ppm(7.0)));
+    drop(steerer);
+    assert!((model.shown().frequency.as_rate().as_ppm() - 7.0).abs() < 0.01);
+}
+
+/// A dry run withdraws where a real one would.
+#[test]
+fn a_dry_run_sees_what_another_program_does_to_the_clock_of_the_host() {
+    let host = Model::new(0.0, 0.0).shown();
+    let limit = KernelClockState::ERROR_LIMIT_US;
+    let steered = |flags| KernelClockChange {
+        frequency: Some(KernelFrequency::nearest(Rate::from_ppm(-25.0))),
+        flags: Some(flags),
+        errors_us: Some([50, 5]),
+        tai_offset_s: Some(37),
+    };
+    let seen = |was: KernelClockState, now: KernelClockState| {
+        let mut dry = DryKernel::of(was);
+        let ours = dry.change(&steered(KernelFlags::none())).unwrap();
+        dry.follow(now);
+        foreign(&ours, &dry.state)
+    };
+    let calm = KernelClockState { max_error_us: 50, estimated_error_us: 7, flags: KernelFlags::none(), ..host };
+    let slewed = KernelClockState { offset: 500, slewing_us: -70, ..calm };
+    let unsynchronised = KernelFlags::UNSYNCHRONISED;
+    for (was, now, what) in [
+        (calm, calm, None),
+        (calm, KernelClockState { max_error_us: 550, ..calm }, None),
+        (calm, KernelClockState { max_error_us: limit, flags: unsynchronised, ..calm }, None),
+        (slewed, KernelClockState { offset: 400, slewing_us: -60, ..slewed }, None),
+        (slewed, KernelClockState { offset: 600, ..slewed }, Some(Foreign::Offset)),
+        (calm, KernelClockState { frequency: KernelFrequency::MAX, ..calm }, Some(Foreign::Frequency)),
+        (calm, KernelClockState { tick_us: 10_001, ..calm }, Some(Foreign::Tick)),
+        (calm, KernelClockState { flags: unsynchronised, ..calm }, Some(Foreign::Flags)),
+        (calm, KernelClockState { max_error_us: 3, ..calm }, Some(Foreign::Errors)),
+        (
+            calm,
+            KernelClockState { max_error_us: limit, estimated_error_us: limit, flags: unsynchronised, ..calm },
+            Some(Foreign::Set),
+        ),
+    ] {
+        assert_eq!(seen(was, now), what, "{was:?} {now:?}");
+    }
+}
+
 #[test]
 fn on_request_the_clock_is_taken_back() {
     let (model, mut steerer) = following("contention = \"continue\"\n");

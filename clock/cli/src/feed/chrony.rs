@@ -38,13 +38,14 @@ impl Feed for SockFeed {
 }
 
 /// `struct sock_sample` of chrony: the system's time (seconds, microseconds), the offset of the true time from it in s,
-/// no pulse, no leap second (chronyd knows them from its table), padding, the mark. The offset is that of the same
-/// moment, so the nanoseconds that are cut off the system's time are not missing in it.
+/// no pulse, the leap second that ends this day, padding, the mark. The offset is that of the same moment, so the
+/// nanoseconds that are cut off the system's time are not missing in it.
 fn datagram(sample: &FeedSample) -> [u8; SAMPLE_BYTES] {
     let mut bytes = [0; SAMPLE_BYTES];
     bytes[..8].copy_from_slice(&sample.system.as_secs().to_ne_bytes());
     bytes[8..16].copy_from_slice(&u64::from(sample.system.subsec_micros()).to_ne_bytes());
     bytes[16..24].copy_from_slice(&sample.behind.as_seconds().to_ne_bytes());
+    bytes[28..32].copy_from_slice(&sample.leap_indicator().to_ne_bytes());
     bytes[36..].copy_from_slice(&MAGIC.to_ne_bytes());
     bytes
 }
@@ -64,7 +65,7 @@ fn explained(error: &io::Error) -> String {
 mod tests {
     use super::super::example;
     use super::*;
-    use ffclock_units::Span;
+    use ffclock_units::{LeapStep, Span};
     use std::time::Duration;
 
     #[test]
@@ -76,5 +77,9 @@ mod tests {
         assert!((offset + 0.002).abs() < 1e-15, "{offset}");
         assert_eq!(bytes[36..], 0x534f_434b_i32.to_ne_bytes());
         assert_eq!(bytes[24..36], [0; 12]);
+        let mut before = example(Duration::new(7, 0), Span::ZERO);
+        let at = before.leap.0.whole_seconds() + 10;
+        before.leap.1 = LeapStep { before: 37, after: 36, at };
+        assert_eq!(datagram(&before)[28..32], 2_i32.to_ne_bytes(), "chrony's LEAP_DeleteSecond");
     }
 }

@@ -75,8 +75,7 @@ fn write(words: &[AtomicU64; WORDS], count: i32, sample: &FeedSample) {
     words[place::CLOCK].store(seconds.cast_unsigned(), Ordering::Release);
     store(place::CLOCK + 1, (nanos / 1000).cast_signed(), 0);
     words[place::RECEIVED].store(system_seconds.cast_unsigned(), Ordering::Release);
-    // The leap indicator is 0: the other daemon knows leap seconds from its table.
-    store(place::RECEIVED + 1, (system_nanos / 1000).cast_signed(), 0);
+    store(place::RECEIVED + 1, (system_nanos / 1000).cast_signed(), sample.leap_indicator());
     store(place::PRECISION, precision(sample.width), 0);
     store(place::RECEIVED_NANOS, system_nanos.cast_signed(), 0);
     store(place::MODE_AND_COUNT, 1, count.wrapping_add(2));
@@ -92,6 +91,7 @@ fn precision(width: Span) -> i32 {
 mod tests {
     use super::super::example;
     use super::*;
+    use ffclock_units::LeapStep;
     use std::time::Duration;
 
     #[test]
@@ -106,5 +106,9 @@ mod tests {
         assert_eq!((long(24), int(32), int(56)), (1_800_000_000, 999_999, 999_999_900), "the system's time");
         assert_eq!((int(36), int(40)), (0, -23), "leap indicator; 2^-23 s are 119 ns");
         assert!(bytes[60..].iter().all(|byte| *byte == 0));
+        let mut before = example(Duration::new(7, 0), Span::ZERO);
+        before.leap.1 = LeapStep { before: 37, after: 38, at: before.leap.0.whole_seconds() + 10 };
+        write(&words, 42, &before);
+        assert_eq!(words[place::RECEIVED + 1].load(Ordering::Relaxed), halves(0, 1), "ntpd's LEAP_ADDSECOND");
     }
 }

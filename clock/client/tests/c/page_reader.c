@@ -47,5 +47,11 @@ int main(int argc, char **argv)
     printf("bound_strict %" PRIu64 "\n", slot->bound_strict);
     printf("deciders %" PRIu64 "\n", slot->vote >> FFCLOCK_PAGE_VOTE_DECIDERS & 0xff);
     printf("noise %" PRIu64 "\n", slot->vote >> FFCLOCK_PAGE_VOTE_NOISE);
+
+    if (memory.page.machine_watched == 1)
+        printf("machine %" PRIu64 "\n", memory.page.machine);
+    sum = FFCLOCK_PAGE_CHECK_SEED + memory.page.machine + memory.page.generation;
+    if (memory.page.machine_watched == 1 && memory.page.generation_check == (sum ? sum : 1))
+        printf("generation %" PRIu64 "\n", memory.page.generation);
     return 0;
 }

@@ -2,11 +2,11 @@
 
 use crate::c;
 use crate::common::{Directory, publication, writer};
-use ffclock_page::layout::{self, header, slot, state, tag, vote};
-use ffclock_units::{ServerIdentity, Span};
+use ffclock_page::layout::{self, header, history, slot, state, tag, vote};
+use ffclock_units::{MachineMark, ServerIdentity, Span};
 use std::path::Path;
 
-const HEADER_WORDS: [(&str, usize); 8] = [
+const HEADER_WORDS: [(&str, usize); 12] = [
     ("magic", header::MAGIC),
     ("version", header::VERSION),
     ("size", header::SIZE),
@@ -15,6 +15,10 @@ const HEADER_WORDS: [(&str, usize); 8] = [
     ("check", header::CHECK),
     ("tag", header::TAG),
     ("latest", header::LATEST),
+    ("machine", header::MACHINE),
+    ("machine_watched", header::MACHINE_WATCHED),
+    ("generation", header::GENERATION),
+    ("generation_check", header::GENERATION_CHECK),
 ];
 
 const SLOT_WORDS: [(&str, usize); layout::SLOT_WORDS] = [
@@ -52,9 +56,77 @@ const SLOT_WORDS: [(&str, usize); layout::SLOT_WORDS] = [
     ("check_more", slot::CHECK_MORE),
 ];
 
+const HISTORY_HEADER_WORDS: [(&str, usize); 9] = [
+    ("magic", history::header::MAGIC),
+    ("version", history::header::VERSION),
+    ("size", history::header::SIZE),
+    ("boot_high", history::header::BOOT_HIGH),
+    ("boot_low", history::header::BOOT_LOW),
+    ("check", history::header::CHECK),
+    ("origin", history::header::ORIGIN),
+    ("fine_per_tick", history::header::FINE_PER_TICK),
+    ("coarse_per_tick", history::header::COARSE_PER_TICK),
+];
+
+/// The words up to the reserved ones.
+const ENTRY_WORDS: [(&str, usize); 13] = [
+    ("sequence", history::entry::SEQUENCE),
+    ("state", history::entry::STATE),
+    ("begin", history::entry::BEGIN),
+    ("ticks", history::entry::TICKS),
+    ("tai_seconds", history::entry::TAI_SECONDS),
+    ("fraction", history::entry::FRACTION),
+    ("period", history::entry::PERIOD),
+    ("bound", history::entry::BOUND),
+    ("bound_per_tick", history::entry::BOUND_PER_TICK),
+    ("uncertainty", history::entry::UNCERTAINTY),
+    ("uncertainty_per_tick", history::entry::UNCERTAINTY_PER_TICK),
+    ("leap_at", history::entry::LEAP_AT),
+    ("noise", history::entry::NOISE),
+];
+const ENTRY_CHECK: (&str, usize) = ("check", history::entry::CHECK);
+
+fn number(name: &str, value: usize) -> (String, String) {
+    (name.to_owned(), value.to_string())
+}
+
+fn long(name: &str, value: u64) -> (String, String) {
+    (name.to_owned(), format!("UINT64_C({value:#x})"))
+}
+
+fn places(prefix: &str, words: &[(&str, usize)]) -> Vec<(String, String)> {
+    words.iter().map(|(name, place)| number(&format!("{prefix}_{}", name.to_uppercase()), *place)).collect()
+}
+
+fn history_constants() -> Vec<(String, String)> {
+    let mut all = vec![
+        number("BYTES", history::HISTORY_BYTES),
+        number("VERSION", history::VERSION as usize),
+        long("MAGIC", history::MAGIC),
+        ("UNKNOWN".to_owned(), format!("UINT32_C({:#x})", history::UNKNOWN)),
+        number("ENTRIES", history::ENTRIES),
+        number("ENTRY_WORDS", history::ENTRY_WORDS),
+        number("FINE_ENTRIES", history::FINE_ENTRIES),
+        number("COARSE_ENTRIES", history::COARSE_ENTRIES),
+        number("FINE_SPAN_MS", history::FINE_SPAN_MS as usize),
+        number("COARSE_SPAN_MS", history::COARSE_SPAN_MS as usize),
+    ];
+    all.extend(places("HEADER", &HISTORY_HEADER_WORDS));
+    all.extend(places("ENTRY", &ENTRY_WORDS));
+    all.extend(places("ENTRY", &[ENTRY_CHECK]));
+    let fields = [
+        ("STATE_PERIOD_SHIFT", history::state::PERIOD_SHIFT),
+        ("STATE_STATUS", history::state::STATUS),
+        ("STATE_BOUND_SCALE", history::state::BOUND_SCALE),
+        ("STATE_UNCERTAINTY_SCALE", history::state::UNCERTAINTY_SCALE),
+        ("STATE_OFFSET_BEFORE", history::state::OFFSET_BEFORE),
+        ("STATE_OFFSET_AFTER", history::state::OFFSET_AFTER),
+    ];
+    all.extend(fields.map(|(name, bit)| number(name, bit as usize)));
+    all
+}
+
 fn constants() -> Vec<(String, String)> {
-    let number = |name: &str, value: usize| (name.to_owned(), value.to_string());
-    let long = |name: &str, value: u64| (name.to_owned(), format!("UINT64_C({value:#x})"));
     let mut all = vec![
         number("BYTES", layout::PAGE_BYTES),
         number("VERSION", layout::VERSION as usize),
@@ -67,8 +139,8 @@ fn constants() -> Vec<(String, String)> {
         number("STRIDE", layout::STRIDE),
         number("SLOT_WORDS", layout::SLOT_WORDS),
     ];
-    all.extend(HEADER_WORDS.map(|(name, place)| number(&format!("HEADER_{}", name.to_uppercase()), place)));
-    all.extend(SLOT_WORDS.map(|(name, place)| number(&format!("SLOT_{}", name.to_uppercase()), place)));
+    all.extend(places("HEADER", &HEADER_WORDS));
+    all.extend(places("SLOT", &SLOT_WORDS));
     let fields = [
         ("STATE_PERIOD_SHIFT", state::PERIOD_SHIFT),
         ("STATE_DIFFERENCE_SHIFT", state::DIFFERENCE_SHIFT),
@@ -87,21 +159,39 @@ fn constants() -> Vec<(String, String)> {
 
 fn written_header() -> String {
     let mut text = String::from(
-        "/* The page of ffclockd for programs that read it without libffclock. docs/page.md gives the meanings.\n *\n \
-         * Made from clock/page/src/layout.rs by clock/client/tests/page_header.rs; do not edit.\n *\n \
-         * Places are counted in words of 64 bits, those of a slot from its beginning; fields by their lowest bit. */\n\
+        "/* The page of ffclockd and the history beside it, for programs that read them without libffclock. docs/page.md\n \
+         * gives the meanings.\n *\n \
+         * Made from clock/page/src/layout.rs by clock/client/tests/client/page_header.rs; do not edit.\n *\n \
+         * Places are counted in words of 64 bits, those of a slot and of an entry from its beginning; fields by their\n \
+         * lowest bit. */\n\
          #ifndef FFCLOCK_PAGE_H\n#define FFCLOCK_PAGE_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
     );
-    text.extend(constants().into_iter().map(|(name, value)| format!("#define FFCLOCK_PAGE_{name} {value}\n")));
+    let defined = |prefix: &str, constants: Vec<(String, String)>| {
+        constants.into_iter().map(|(name, value)| format!("#define {prefix}_{name} {value}\n")).collect::<String>()
+    };
+    text += &defined("FFCLOCK_PAGE", constants());
+    text += "\n";
+    text += &defined("FFCLOCK_HISTORY", history_constants());
     text += &structure("ffclock_page_slot", &SLOT_WORDS, "");
-    let slots = "    uint64_t reserved[FFCLOCK_PAGE_SLOTS - 8];\n    union {\n        struct ffclock_page_slot slot;\n        \
+    let slots = "    uint64_t reserved[FFCLOCK_PAGE_SLOTS - 12];\n    union {\n        struct ffclock_page_slot slot;\n        \
                  uint64_t words[FFCLOCK_PAGE_STRIDE];\n    } slots[2];\n";
     text += &structure("ffclock_page", &HEADER_WORDS, slots);
+    text += &structure("ffclock_history_entry", &ENTRY_WORDS, "    uint64_t reserved[2];\n    uint64_t check;\n");
+    let rings = "    uint64_t reserved[FFCLOCK_HISTORY_ENTRIES - 9];\n    \
+                 struct ffclock_history_entry fine[FFCLOCK_HISTORY_FINE_ENTRIES];\n    \
+                 struct ffclock_history_entry coarse[FFCLOCK_HISTORY_COARSE_ENTRIES];\n";
+    text += &structure("ffclock_history", &HISTORY_HEADER_WORDS, rings);
     text += "\n#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L\n";
-    text += &assertions("ffclock_page", "HEADER", &HEADER_WORDS);
+    text += &assertions("ffclock_page", "FFCLOCK_PAGE_HEADER", &HEADER_WORDS);
     text += "_Static_assert(offsetof(struct ffclock_page, slots) == 8 * FFCLOCK_PAGE_SLOTS, \"slots\");\n";
-    text += &assertions("ffclock_page_slot", "SLOT", &SLOT_WORDS);
+    text += &assertions("ffclock_page_slot", "FFCLOCK_PAGE_SLOT", &SLOT_WORDS);
     text += "_Static_assert(sizeof(struct ffclock_page_slot) == 8 * FFCLOCK_PAGE_SLOT_WORDS, \"size of a slot\");\n";
+    text += &assertions("ffclock_history", "FFCLOCK_HISTORY_HEADER", &HISTORY_HEADER_WORDS);
+    text += "_Static_assert(offsetof(struct ffclock_history, fine) == 8 * FFCLOCK_HISTORY_ENTRIES, \"fine\");\n";
+    text += &assertions("ffclock_history_entry", "FFCLOCK_HISTORY_ENTRY", &ENTRY_WORDS);
+    text += &assertions("ffclock_history_entry", "FFCLOCK_HISTORY_ENTRY", &[ENTRY_CHECK]);
+    text += "_Static_assert(sizeof(struct ffclock_history_entry) == 8 * FFCLOCK_HISTORY_ENTRY_WORDS, \"an entry\");\n";
+    text += "_Static_assert(sizeof(struct ffclock_history) == FFCLOCK_HISTORY_BYTES, \"size of a history\");\n";
     text + "#endif\n\n#endif\n"
 }
 
@@ -112,7 +202,7 @@ fn structure(name: &str, members: &[(&str, usize)], rest: &str) -> String {
 
 fn assertions(name: &str, prefix: &str, members: &[(&str, usize)]) -> String {
     let assertion = |(member, _): &(&str, usize)| {
-        let constant = format!("FFCLOCK_PAGE_{prefix}_{}", member.to_uppercase());
+        let constant = format!("{prefix}_{}", member.to_uppercase());
         format!("_Static_assert(offsetof(struct {name}, {member}) == 8 * {constant}, \"{member}\");\n")
     };
     members.iter().map(assertion).collect()
@@ -130,6 +220,14 @@ fn no_word_of_a_slot_is_forgotten() {
     assert!(places.into_iter().eq(0..layout::SLOT_WORDS));
 }
 
+/// Structures in C have no gaps: their members stand in the order of the words.
+#[test]
+fn the_words_of_headers_and_entries_stand_in_order() {
+    for words in [&HEADER_WORDS[..], &HISTORY_HEADER_WORDS, &ENTRY_WORDS] {
+        assert!(words.iter().map(|(_, place)| *place).eq(0..words.len()), "{words:?}");
+    }
+}
+
 #[test]
 fn a_c_program_reads_what_rust_wrote() {
     let directory = Directory::new();
@@ -137,6 +235,7 @@ fn a_c_program_reads_what_rust_wrote() {
     let mut published = publication();
     published.server = Some(ServerIdentity { stratum: 2, reference_id: 0xabcd });
     let mut writer = writer(&page);
+    writer.show_machine(Some(MachineMark { disruption: 7, generation: Some(9) }));
     writer.publish(&published);
     c::compile(&Path::new(c::CRATE).join("tests/c/page_reader.c"), &program, &[]);
     let output = c::run(&program, &page);
@@ -145,7 +244,7 @@ fn a_c_program_reads_what_rust_wrote() {
     let expected = format!(
         "counter {}\nutc_seconds 1800000000\nfraction 0\nperiod {}\nshift {}\nstatus 4\ntai_offset 37\n\
          counter_id {}\nepoch 1\nepoch_begin {}\nvalid_until {}\ndifference_bound {}\nserver 20000abcd\n\
-         bound_strict {}\ndeciders 1\nnoise {}\n",
+         bound_strict {}\ndeciders 1\nnoise {}\nmachine 7\ngeneration 9\n",
         estimate.counter.raw(),
         estimate.period.mantissa(),
         estimate.period.shift(),

@@ -6,7 +6,7 @@ use ffclock_steer::arguments::SteerArguments;
 use ffclock_steer::options::SteerConfig;
 use ffclock_steer::{End, Manner, config};
 use ffclock_sys::places;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(message: &str) -> ExitCode {
-    eprintln!("ffclock-steer: {message}");
+    let _ = writeln!(std::io::stderr(), "ffclock-steer: {message}");
     ExitCode::FAILURE
 }
 
@@ -37,7 +37,9 @@ fn run(arguments: &SteerArguments) -> Result<End, String> {
     }
     start_log(arguments)?;
     let manner = Manner { is_dry: arguments.dry_run, is_once: arguments.once };
-    ffclock_steer::run(&config, manner, &mut |line| println!("{line}")).map_err(|error| match error.kind() {
+    // Nothing that is read is no reason to stop steering.
+    let mut show = |line: &str| drop(writeln!(std::io::stdout(), "{line}"));
+    ffclock_steer::run(&config, manner, &mut show).map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied => {
             "the kernel refuses to be steered: it takes CAP_SYS_TIME (--dry-run takes no right)".to_owned()
         }
