@@ -321,13 +321,19 @@ fn several_servers_prove_more_than_the_one_that_is_followed() {
 }
 
 /// It goes away from the others at 200 ppm, and stays within what they can prove. What it moves, it moves before the
-/// others can distinguish it from noise.
+/// others can distinguish it from noise. Although it claims the least, it is then not selected, and its claim narrows
+/// no bound.
 #[test]
 fn a_server_that_creeps_within_the_intervals_of_the_others_is_suspect() {
     let case = Case::new("creeping", 3);
+    case.servers[2].behave(|behaviour| behaviour.root_dispersion = Bound::of(Span::from_millis(10)));
     let (daemon, mut judge) = case.start();
-    daemon.wait_for("a common clock", |status| status.sources.iter().all(|source| source.used > 60));
     let name = case.name(2);
+    let bound_of = |status: &StatusReport| status.clock.as_ref().map_or(f64::NAN, |clock| clock.bound_s);
+    let status =
+        daemon.wait_for("a common clock", |status| status.sources.iter().all(|source| source.used > 60));
+    assert_eq!(status.selected.as_ref(), Some(&name), "it claims the least");
+    assert!(bound_of(&status) < 0.012, "{status:?}");
     let is_told = |status: &StatusReport, text: &str| {
         status.events.iter().any(|event| event.source.as_deref() == Some(&name) && event.text.starts_with(text))
     };
@@ -349,6 +355,9 @@ fn a_server_that_creeps_within_the_intervals_of_the_others_is_suspect() {
         status.sources[2].vote
     );
     assert!(why(&status, 2).contains("suspect"), "{}", why(&status, 2));
+    assert!(status.selected.is_some() && status.selected.as_ref() != Some(&name), "{:?}", status.selected);
+    let clock = status.clock.as_ref().expect("a clock");
+    assert!(clock.bound_s > 0.0145 && clock.bound_strict_s > Some(0.0145), "what the others claim: {clock:?}");
     println!("suspect after {lie}");
     let (_, error) = judge.watch(Duration::from_millis(500)).expect("a reading");
     assert!(error.abs() < Span::from_millis(2), "{error}");

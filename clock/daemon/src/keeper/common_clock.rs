@@ -3,8 +3,8 @@
 use super::Keeper;
 use crate::peer::Peer;
 use ffclock_control::protocol::QuorumReport;
-use ffclock_estimator::{Ensemble, EnsembleMember, LearnedConfig, MOST_SERVERS, ServerClock, Unheard, Voter, vote};
-use ffclock_units::{Estimate, GrowingBound, Status};
+use ffclock_estimator::{Ensemble, EnsembleMember, LearnedConfig, MOST_SERVERS, ServerClock};
+use ffclock_units::{Estimate, Status};
 
 impl Keeper<'_> {
     /// Begins the common clock without history: at the start, and with each epoch of the counter.
@@ -74,15 +74,17 @@ impl Keeper<'_> {
         Some(Estimate { status, ..clock })
     }
 
-    /// The bound of `clock` by the servers that are not suspect alone, if some are.
-    pub(super) fn bound_without_suspects(&self, clock: &Estimate, candidates: &[ServerClock]) -> Option<GrowingBound> {
-        let members = self.context.ensemble.as_ref()?.members();
-        let is_suspect = |one: &&ServerClock| members.get(one.server).is_some_and(|member| member.is_suspect);
-        if !candidates.iter().any(|one| is_suspect(&one)) {
-            return None;
-        }
-        let rest: Vec<Voter> = candidates.iter().filter(|one| !is_suspect(one)).map(ServerClock::voter).collect();
-        Some(vote(&rest, Unheard::default(), &self.election.rules().rules())?.bounds(clock, &rest).believed)
+    /// By clock, whether the common clock suspects its server.
+    pub(super) fn suspects(&self, clocks: &[ServerClock]) -> Vec<bool> {
+        clocks.iter().map(|one| self.member(one.server).is_some_and(|member| member.is_suspect)).collect()
+    }
+
+    /// Those of these clocks whose server is not suspect, or all where none would be left.
+    pub(super) fn beside_suspects(&self, clocks: &[ServerClock]) -> Vec<ServerClock> {
+        let suspects = self.suspects(clocks);
+        let rest: Vec<ServerClock> =
+            clocks.iter().zip(&suspects).filter(|(_, suspect)| !**suspect).map(|(one, _)| *one).collect();
+        if rest.is_empty() { clocks.to_vec() } else { rest }
     }
 
     /// A server's part in the common clock, if there is one.

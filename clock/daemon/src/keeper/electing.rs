@@ -199,12 +199,17 @@ impl Election {
     }
 
     /// The clock to publish while a believed server is followed. `own` is its estimate, `candidate` the same carried to
-    /// the present reading.
-    fn bounded(&self, own: Estimate, candidate: &ServerClock, voters: &[Voter]) -> (Estimate, VotedPart) {
+    /// the present reading, and of the voters some are suspect.
+    fn bounded(
+        &self,
+        own: Estimate,
+        candidate: &ServerClock,
+        (voters, suspects): (&[Voter], &[bool]),
+    ) -> (Estimate, VotedPart) {
         let (Some(result), true) = (&self.result, voters.len() > 1) else {
             return (own, VotedPart { counts: self.counts, ..VotedPart::alone(&own) });
         };
-        let bounds = result.bounds(&candidate.now, voters);
+        let bounds = result.bounds_beside(suspects, &candidate.now, voters);
         let bound = match self.rules.bound {
             PublishedBound::Believed => bounds.believed,
             PublishedBound::Strict => bounds.strict,
@@ -271,8 +276,9 @@ impl Keeper<'_> {
     pub(super) fn elect(&mut self, counter: Counter) -> Option<Published> {
         let ballot = self.ballot(counter);
         let believed = self.election.count(&ballot, self.context.now);
-        self.election.selected = select(&believed, self.election.selected);
         self.believe();
+        let believed = self.beside_suspects(&believed);
+        self.election.selected = select(&believed, self.election.selected);
         let published = self.followed(&ballot, &believed);
         if published.is_some() {
             self.election.agreed = published;
@@ -289,16 +295,12 @@ impl Keeper<'_> {
         let peer = self.peers.get(selected)?;
         let candidates: Vec<ServerClock> = ballot.candidates.iter().copied().filter(ServerClock::has_vote).collect();
         let voters: Vec<Voter> = candidates.iter().map(ServerClock::voter).collect();
+        let suspects = self.suspects(&candidates);
         let now = self.common_clock(candidate).unwrap_or(candidate.now);
         let candidate = ServerClock { now: with_interval_bound(now, believed), ..*candidate };
-        let (mut estimate, voted) = self.election.bounded(peer.estimate()?, &candidate, &voters);
-        if self.election.rules.bound == PublishedBound::Believed
-            && let Some(bound) = self.bound_without_suspects(&candidate.now, &candidates)
-        {
-            estimate = candidate.now.bounded_by(bound);
-        }
+        let (estimate, voted) = self.election.bounded(peer.estimate()?, &candidate, (&voters, &suspects));
         let server = peer.server_identity();
-        let shared = self.election.result.as_ref().map(|result| result.believed);
+        let shared = self.election.result.as_ref().map(|result| result.believed_beside(&suspects, &voters));
         self.election.is_outside = shared.is_some_and(|shared| !shared.contains(candidate.now.time));
         Some(Published { server, estimate, voted })
     }

@@ -303,6 +303,9 @@ impl Ensemble {
     pub fn renumber(&mut self, origins: &[Option<usize>]) {
         debug_assert!((1..=MOST_SERVERS).contains(&origins.len()), "{} servers", origins.len());
         debug_assert!(origins.iter().flatten().all(|origin| *origin < self.members.len()), "{origins:?}");
+        if origins.iter().copied().eq((0..self.members.len()).map(Some)) {
+            return;
+        }
         for server in (0..self.members.len()).filter(|server| !origins.contains(&Some(*server))) {
             self.keep_word_of(server);
         }
@@ -312,8 +315,10 @@ impl Ensemble {
         let before = core::mem::take(&mut self.settled);
         let settled = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).flatten();
         self.settled = origins.iter().map(settled).collect();
-        self.astray = vec![0; origins.len()];
-        self.own_clocks = OwnClocks::NEW;
+        let before = core::mem::take(&mut self.astray);
+        let astray = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
+        self.astray = origins.iter().map(|origin| astray(origin).unwrap_or(0)).collect();
+        self.own_clocks.renumber(origins);
         let before = core::mem::take(&mut self.members);
         let member = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
         self.members = origins.iter().map(|origin| member(origin).unwrap_or(EnsembleMember::NEW)).collect();

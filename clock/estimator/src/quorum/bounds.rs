@@ -5,7 +5,7 @@
 //! what each honest server proves of it, so the interval of true *rates* follows from the servers' claims in the same
 //! way as the interval of true times. The bound at an age is the first, plus the age times the second.
 
-use super::{Belief, VoteResult, Voter, covered};
+use super::{Belief, VoteResult, Voter, covered, shared_by};
 use crate::ProvenInterval;
 use crate::tuning::quorum::RATE_ROUNDING;
 use alloc::vec::Vec;
@@ -21,15 +21,55 @@ pub struct VotedBounds {
 }
 
 impl VoteResult {
+    /// The bounds of `clock` as by [`VoteResult::bounds`], but none is narrower by what a suspect claims: the believed one
+    /// is that of the others, and the strict one holds without the suspects as well as with them, with as many false
+    /// servers. Where no believed or no deciding voter is left without them, they count like the others.
+    pub fn bounds_beside(&self, suspects: &[bool], clock: &Estimate, voters: &[Voter]) -> VotedBounds {
+        let all = self.bounds(clock, voters);
+        let Some((vote, rest)) = self.without(suspects, voters) else { return all };
+        let beside = vote.bounds(clock, &rest);
+        let strict = GrowingBound {
+            bound: beside.strict.bound.max(all.strict.bound),
+            growth: beside.strict.growth.max(all.strict.growth),
+        };
+        VotedBounds { strict, ..beside }
+    }
+
+    /// What all truechimers share that are not suspect, or all where none would be left.
+    pub fn believed_beside(&self, suspects: &[bool], voters: &[Voter]) -> ProvenInterval {
+        self.without(suspects, voters).map_or(self.believed, |(vote, _)| vote.believed)
+    }
+
+    /// This vote and its voters without those that are suspect, if some are. Who is believed stays as it is, and so does
+    /// the number of false servers that is tolerated, as long as more are left.
+    fn without(&self, suspects: &[bool], voters: &[Voter]) -> Option<(VoteResult, Vec<Voter>)> {
+        let trust = voters.iter().any(|voter| voter.is_trusted);
+        let kept = || voters.iter().zip(&self.beliefs).zip(suspects).filter(|(_, is_suspect)| !**is_suspect);
+        let rest: Vec<Voter> = kept().map(|((voter, _), _)| *voter).collect();
+        if rest.len() == voters.len() {
+            return None;
+        }
+        let beliefs: Vec<Belief> = kept().map(|((_, belief), _)| *belief).collect();
+        let deciders: Vec<ProvenInterval> =
+            rest.iter().filter(|voter| voter.is_trusted || !trust).map(|voter| voter.interval).collect();
+        let tolerated = self.tolerated.min(deciders.len().checked_sub(1)?);
+        let strict = shared_by(&deciders, deciders.len() - tolerated)?;
+        let truechimers = rest.iter().zip(&beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
+        let mut shared = truechimers.map(|(voter, _)| voter.interval);
+        let first = shared.next()?;
+        let believed = shared.try_fold(first, |shared, interval| shared.meet(&interval))?.meet(&strict)?;
+        Some((VoteResult { beliefs, strict, believed, deciders: deciders.len(), tolerated }, rest))
+    }
+
     /// The bounds of `clock`, that of a believed server, at the counter reading that `voters` voted about.
     ///
     /// `believed` is never wider than the clock's own bound, at any later reading, as long as that bound reaches a time
     /// that the believed servers allow, and these allow a rate in common. Where the bound does not reach, the clock's
     /// own claim is disproven and only theirs counts; where their rates contradict one another, `believed` grows as
-    /// `strict` does. A single voter leaves the clock's bound as it is.
+    /// `strict` does. A single voter leaves the clock's bound as it is, if it has one.
     pub fn bounds(&self, clock: &Estimate, voters: &[Voter]) -> VotedBounds {
         let own = clock.growing_bound();
-        if voters.len() == 1 {
+        if voters.len() == 1 && own.bound < Bound::UNKNOWN {
             return VotedBounds { believed: own, strict: own };
         }
         let strict = GrowingBound {

@@ -198,6 +198,41 @@ fn one_server_keeps_its_own_bound() {
 }
 
 #[test]
+fn a_suspect_narrows_no_bound() {
+    let wide = [voter((-100, 50)), voter((-50, 100)), voter((-100, 100))];
+    let narrow = Voter { growth: GrowthRate::default(), ..voter((40, 41)) };
+    let voters = [wide[0], wide[1], narrow, wide[2]];
+    let result = voted(&voters).unwrap();
+    assert_eq!((result.believed, result.strict), (of_micros((40, 41)), of_micros((-50, 50))));
+    let suspects = [false, false, true, false];
+    assert_eq!(result.believed_beside(&suspects, &voters), of_micros((-50, 50)));
+    let own = clock(0, nominal());
+    let [all, beside] = [result.bounds(&own, &voters), result.bounds_beside(&suspects, &own, &voters)];
+    let from = |micros| Bound::of(at_micros(0) - at_micros(micros));
+    assert_eq!((all.believed.bound, all.strict.bound), (Bound::of(Span::from_micros(41)), from(-50)));
+    assert_eq!((beside.believed.bound, beside.strict.bound), (from(-50), from(-100)), "one more may be false");
+    assert!(beside.believed.growth > all.believed.growth && beside.strict.growth >= all.strict.growth, "{beside:?}");
+    assert_eq!(result.bounds_beside(&[false; 4], &own, &voters), all);
+}
+
+#[test]
+fn suspects_count_where_none_is_left_that_is_believed_and_decides() {
+    let common = Estimate { bound: Bound::UNKNOWN, ..clock(2, nominal()) };
+    let voters = [voter((0, 5)), voter((1, 6)), voter((70, 80))];
+    let result = voted(&voters).unwrap();
+    let all = result.bounds(&common, &voters);
+    assert_eq!(result.bounds_beside(&[true; 3], &common, &voters), all);
+    assert_eq!(result.bounds_beside(&[true, true, false], &common, &voters), all, "a falseticker alone");
+    let one = result.bounds_beside(&[false, true, true], &common, &voters);
+    assert_eq!(one.believed.bound, Bound::of(Span::from_micros(3)), "its interval bounds a clock that has no bound");
+    assert_eq!(one.strict, all.strict, "it may be the false one");
+    let by_trust = [trusted((0, 5)), voter((1, 6)), voter((2, 7))];
+    let result = voted(&by_trust).unwrap();
+    let suspects = [true, false, false];
+    assert_eq!(result.bounds_beside(&suspects, &common, &by_trust), result.bounds(&common, &by_trust), "none decides");
+}
+
+#[test]
 fn the_rate_is_believed_as_the_time_is() {
     let ppm = Rate::from_ppm;
     let at = |rate, growth| Voter {
@@ -281,6 +316,7 @@ proptest! {
         rate in -20_000i64..20_000,
         lies in prop::collection::vec(any_lie(), 0..8),
         (followed, tolerate, age) in (0usize..9, 0usize..8, 0i64..10_000),
+        suspects in prop::collection::vec(prop::bool::weighted(0.2), 16),
     ) {
         let mut voters: Vec<Voter> = truth.iter().map(|&(ends, rates)| honest(ends, rate, rates)).collect();
         let honest = voters.len();
@@ -311,6 +347,15 @@ proptest! {
         if most == 0 {
             prop_assert!(error <= bounds.believed.after(elapsed) + rounding, "{:?} {:?}", error, bounds);
         }
+        // What suspects claim, true or not, is not needed for any of this, and narrows nothing.
+        let common = Estimate { bound: Bound::UNKNOWN, ..own };
+        let (all, without) = (result.bounds(&common, &voters), result.bounds_beside(&suspects, &common, &voters));
+        prop_assert!(!is_wider(&result.believed, &result.believed_beside(&suspects, &voters)));
+        prop_assert!(all.strict.after(elapsed) <= without.strict.after(elapsed));
+        prop_assert!(all.believed.after(elapsed) <= without.believed.after(elapsed) || result.tolerated > 0);
+        prop_assert!(error <= without.strict.after(elapsed) + rounding, "{:?} {:?}", error, without);
+        prop_assert!(without.believed.after(elapsed) <= without.strict.after(elapsed));
+        prop_assert!(most > 0 || error <= without.believed.after(elapsed) + rounding, "{:?} {:?}", error, without);
     }
 
     /// Where the believed servers share a time and no rate, the truth may be with any of them: while a majority of the

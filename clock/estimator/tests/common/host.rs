@@ -82,16 +82,12 @@ impl Host {
     pub fn published_without_suspects(&self) -> Option<(Estimate, VotedBounds)> {
         let counter = self.world.counter();
         let all = self.voters(counter);
-        let bounds = |voters: &[Voter], now: &Estimate| {
-            Some(vote(voters, Unheard::default(), &VotingRules::default())?.bounds(now, voters))
-        };
+        let result = vote(&all, Unheard::default(), &VotingRules::default())?;
         let now = self.ensemble.estimate()?.carried_to(counter);
-        let mut published = bounds(&all, &now)?;
-        if all.len() == self.own.len() {
-            let members = all.iter().zip(self.ensemble.members());
-            let rest: Vec<Voter> = members.filter(|(_, member)| !member.is_suspect).map(|(voter, _)| *voter).collect();
-            published.believed = bounds(&rest, &now)?.believed;
-        }
+        let suspects: Vec<bool> = self.ensemble.members().iter().map(|member| member.is_suspect).collect();
+        let has_all = all.len() == self.own.len();
+        let published =
+            if has_all { result.bounds_beside(&suspects, &now, &all) } else { result.bounds(&now, &all) };
         Some((now, published))
     }
 

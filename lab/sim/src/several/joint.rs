@@ -4,7 +4,7 @@ use super::{Credence, Elected, MultiServerClock, ServerChange};
 use ffclock_estimator::{
     ClassicConfig, Ensemble, Learned, LearnedConfig, ServerClock, Unheard, Voter, VotingRules, vote,
 };
-use ffclock_units::{Bound, Counter, Estimate, Exchange, GrowingBound, Period};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, Period};
 
 /// The clock. While no majority agrees, it is the elected one.
 pub(crate) struct Joint {
@@ -49,17 +49,9 @@ impl Joint {
         let result = vote(&voters, Unheard::default(), &VotingRules::default()).filter(|_| voters.len() > 1)?;
         self.ensemble.members().iter().find(|member| member.weight > 0.0)?;
         let now = self.ensemble.estimate()?.carried_to(counter);
-        let bounds = result.bounds(&now, &voters);
-        let believed = self.bound_without_suspects(&now, &clocks).unwrap_or(bounds.believed);
-        Some((now.bounded_by(believed), bounds.strict.bound))
-    }
-
-    /// The bound of `clock` by the servers that are not suspect alone, if some are.
-    fn bound_without_suspects(&self, clock: &Estimate, clocks: &[ServerClock]) -> Option<GrowingBound> {
-        let is_suspect = |one: &&ServerClock| self.is_suspect(one.server);
-        clocks.iter().find(is_suspect)?;
-        let rest: Vec<Voter> = clocks.iter().filter(|one| !is_suspect(one)).map(ServerClock::voter).collect();
-        Some(vote(&rest, Unheard::default(), &VotingRules::default())?.bounds(clock, &rest).believed)
+        let suspects: Vec<bool> = clocks.iter().map(|one| self.is_suspect(one.server)).collect();
+        let bounds = result.bounds_beside(&suspects, &now, &voters);
+        Some((now.bounded_by(bounds.believed), bounds.strict.bound))
     }
 
     fn is_suspect(&self, server: usize) -> bool {

@@ -152,6 +152,19 @@ impl OwnClocks {
         }
     }
 
+    /// Goes on with another list of servers. `origins` has the present number of each, or `None` of a new one.
+    pub fn renumber(&mut self, origins: &[Option<usize>]) {
+        self.clocks = renumbered(&self.clocks, origins);
+        self.last = renumbered(&self.last, origins);
+        self.away = renumbered(&self.away, origins);
+        let of_away = self.away.iter_mut().flatten().map(|away| &mut away.then);
+        for comparison in self.past.iter_mut().flatten().flatten().chain(of_away) {
+            comparison.places = renumbered(&comparison.places, origins);
+            let had_left = comparison.had_left.map(|had_left| had_left.then_some(()));
+            comparison.had_left = renumbered(&had_left, origins).map(|had_left| had_left.is_some());
+        }
+    }
+
     /// Takes over a server's own clock after an exchange, and what happened there. After an upset of the server or of
     /// its filter its time cannot be compared with that before. Its beginnings do not count either. Where its path or
     /// the rate changed, its time went on, known as well as the clock is.
@@ -274,6 +287,11 @@ impl OwnClocks {
 
 /// By server.
 type Movements = [Option<Movement>; MOST_SERVERS];
+
+/// What is known by server, for another list of servers.
+fn renumbered<T: Copy>(before: &[Option<T>; MOST_SERVERS], origins: &[Option<usize>]) -> [Option<T>; MOST_SERVERS] {
+    core::array::from_fn(|server| origins.get(server).copied().flatten().and_then(|origin| *before.get(origin)?))
+}
 
 /// Since a comparison, s.
 fn elapsed(then: &ClockComparison, common: &CommonTime) -> f64 {
