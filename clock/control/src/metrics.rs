@@ -96,7 +96,7 @@ families! {
     SOURCE_UNDECIDED = "ffclock_source_undecided": Gauge, "Whether no vote can say if this source is right.";
     SOURCE_MISSES = "ffclock_source_misses_seconds": Gauge in "seconds",
         "How far this source's proven interval misses what the believed servers share.";
-    SOURCE_HEARD = "ffclock_source_heard_seconds": Gauge in "seconds", "Time since this source's last answer.";
+    SOURCE_HEARD = "ffclock_source_heard_seconds": Gauge in "seconds", "Time since this source's last answer that was of use.";
     SOURCE_REACHABLE = "ffclock_source_reachable": Gauge, "Whether this source answers.";
     SOURCE_POLL = "ffclock_source_poll_seconds": Gauge in "seconds", "Time between two requests now.";
     SOURCE_WANDER = "ffclock_source_wander_ppm": Gauge in "ppm",

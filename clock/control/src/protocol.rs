@@ -363,7 +363,7 @@ pub struct SourceVote {
     /// has no weight.
     #[serde(default)]
     pub suspect: bool,
-    /// Time since its last answer [s].
+    /// Time since its last answer that was of use [s].
     pub heard_s: Option<f64>,
     /// Whether its rate rests on little data.
     pub warming_up: bool,

@@ -54,7 +54,9 @@ fn unheard(source: &SourceReport) -> String {
         SourceState::Unreachable if source.ptp.is_some() => {
             "not believed: no master of PTP gave time that can be used".to_owned()
         }
-        SourceState::Unreachable => format!("not believed: it has not answered ({} requests lost)", source.lost),
+        SourceState::Unreachable => {
+            format!("not believed: it has given no answer that is of use ({} requests lost)", source.lost)
+        }
         SourceState::Refused => "not believed: it asked us to stay away".to_owned(),
     }
 }

@@ -13,6 +13,7 @@ mod reference;
 mod report;
 mod stamping;
 mod succession;
+mod usefulness;
 
 use crate::calibrator::Calibrator;
 use crate::config::{DeviceStamps, ServerConfig, StampChoice};
@@ -21,7 +22,7 @@ use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 pub(crate) use feed::Counterpart;
 use feed::{Feed, Note};
-use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, ProvenInterval, RateMemory};
+use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, ProvenInterval, RateMemory, Verdict};
 use ffclock_nts::mac::SymmetricKey;
 use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
 use ffclock_sys::{BestStamp, SocketEvent, StampQuality, Stamper};
@@ -38,6 +39,7 @@ use reference::Reference;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use succession::{Basis, Tally};
+use usefulness::Fruitless;
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
@@ -89,6 +91,7 @@ pub(crate) enum Pace {
 /// The server's values in the last exchange.
 #[derive(Clone, Copy, Default)]
 struct LastExchange {
+    /// When one was last of use.
     at: Option<Moment<Mono>>,
     server: Option<ServerQuality>,
     round_trip: Option<Span>,
@@ -120,6 +123,7 @@ pub(crate) struct Peer {
     /// The number of the request that the events belong to.
     request: u64,
     last: LastExchange,
+    fruitless: Fruitless,
     reported: Reported,
 }
 
@@ -162,6 +166,7 @@ impl Peer {
             unwritten: Vec::new(),
             request: 0,
             last: LastExchange::default(),
+            fruitless: Fruitless::default(),
             reported: Reported::default(),
         }
     }
@@ -398,7 +403,8 @@ impl Peer {
         // The source expresses this wish once, so it is asked only when the wish can be granted.
         let due = self.next_look_up.is_none_or(|earliest| now >= earliest);
         let is_old = now - self.looked_up >= self.config.look_up.look_up_every && !self.is_literal();
-        due && (self.link.is_none() || is_old || self.guard.wants_keys() || self.source.take_resolve_wish())
+        let is_needed = self.link.is_none() || is_old || self.guard.wants_keys();
+        due && (is_needed || self.fruitless.take_look_up_wish() || self.source.take_resolve_wish())
     }
 
     /// Whether its name is looked up for it alone: not with its pool's, nor when keys are established.
@@ -503,19 +509,19 @@ impl Peer {
         self.last.server.map(|server| server.identity)
     }
 
-    /// When it last answered in this epoch of the counter.
+    /// When it last gave an exchange that was of use in this epoch of the counter.
     pub(crate) fn heard_at(&self) -> Option<Moment<Mono>> {
         self.last.at
     }
 
-    /// Whether it has stopped answering, or has never begun to.
+    /// Whether it has stopped answering, has never begun to, or says nothing that is of use.
     pub(crate) fn is_unreachable(&self) -> bool {
-        self.reachability() == Reachability::Unreachable
+        self.reachability() == Reachability::Unreachable || self.is_fruitless()
     }
 
-    /// Whether it answers at present.
+    /// Whether it answers at present, and what it says is of use.
     pub(crate) fn answers(&self) -> bool {
-        self.reachability() == Reachability::Reachable
+        self.reachability() == Reachability::Reachable && !self.is_fruitless()
     }
 
     /// Whether it has answered in this epoch of the counter.
@@ -533,7 +539,7 @@ impl Peer {
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
         self.environment = beginning.environment.clone();
         self.replace_estimator(self.config.estimator.build(self.environment.nominal, beginning.remembered));
-        self.last = LastExchange::default();
+        (self.last, self.fruitless) = (LastExchange::default(), Fruitless::default());
         if let Some(feed) = &mut self.feed {
             feed.begin_epoch(beginning, context.now);
         }
@@ -604,6 +610,7 @@ impl Peer {
         let before = self.link.replace(link).map(|link| link.address());
         self.calibrate(context);
         if before != Some(address) {
+            self.fruitless = Fruitless::default();
             self.log(context, Weight::Notice, "asking", &address.to_string());
             self.source.retarget(context.now);
         }
@@ -654,6 +661,8 @@ impl Peer {
     }
 
     fn take_event(&mut self, number: usize, event: &Event, context: &mut Context) -> bool {
+        let was_fruitless = self.is_fruitless();
+        self.note_event(event, context);
         match event {
             Event::Exchange(exchange) => self.take_exchange(number, (self.request, exchange), context),
             Event::EarlierExchange(exchange) => {
@@ -682,7 +691,8 @@ impl Peer {
             Event::LeapAnnounced(_) | Event::LeapWithdrawn(_) => {}
         }
         let is_exchange = matches!(event, Event::Exchange(_) | Event::EarlierExchange(_));
-        is_exchange || matches!(event, Event::Unreachable | Event::Reachable)
+        let is_news = self.is_fruitless() != was_fruitless;
+        is_exchange || is_news || matches!(event, Event::Unreachable | Event::Reachable)
     }
 
     /// Every request that ended has a row, a well answered one with its exchange; [`Peer::write_record`] writes it.
@@ -700,8 +710,13 @@ impl Peer {
         if let (Some(ensemble), Some(own)) = (&mut context.ensemble, self.learned()) {
             context.is_upset |= ensemble.update(number, exchange, own).events.is_upset();
         }
-        self.last.at = Some(context.now);
-        self.last.server = Some(exchange.server);
+        self.note_verdict(outcome.verdict, context);
+        if matches!(outcome.verdict, Verdict::Used | Verdict::Contradiction) {
+            self.last.at = Some(context.now);
+        }
+        if !matches!(outcome.verdict, Verdict::Rejected(_)) {
+            self.last.server = Some(exchange.server);
+        }
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
         self.note_stamps(exchange, context);
         self.log_outcome(&outcome, context);

@@ -117,6 +117,7 @@ mod tests {
             (include_str!("keeper/leap_seconds.rs"), operations),
             (include_str!("peer.rs"), operations),
             (include_str!("peer/outcome_log.rs"), operations),
+            (include_str!("peer/usefulness.rs"), operations),
             (
                 include_str!("peer/ptp.rs"),
                 concat!(include_str!("../../../docs/ptp.md"), include_str!("../../../docs/operations.md")),

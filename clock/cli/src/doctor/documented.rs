@@ -67,6 +67,7 @@ const OTHERWISE: &[(Known, &[&str])] = &[
     (Harmless("the master's own UTC is wrong, its TAI is used"), &["the master has another TAI - UTC"]),
     (Harmless("a new source, and the uncertainty covers it"), &["learned?"]),
     (By(fault::SERVER_UNREACHABLE), &["the server does not answer", "unreachable"]),
+    (By(fault::SERVER_UNREACHABLE), &["the server answers, and nothing of it is of use: it counts as silent"]),
     (By(fault::SERVER_SILENT), &["waiting"]),
     (By(fault::SERVER_REFUSES), &["no longer asked", "the server refuses", "refused"]),
     (By(fault::FALSETICKER), &["falseticker: its time contradicts the majority's"]),

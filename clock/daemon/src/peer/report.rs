@@ -69,6 +69,7 @@ impl Peer {
         match (is_open, self.reachability()) {
             (false, _) => SourceState::Resolving,
             (true, Reachability::Untried) => SourceState::Waiting,
+            (true, Reachability::Reachable) if self.is_fruitless() => SourceState::Unreachable,
             (true, Reachability::Reachable) => SourceState::Reachable,
             (true, Reachability::Unreachable) => SourceState::Unreachable,
             (true, Reachability::Denied) => SourceState::Refused,
