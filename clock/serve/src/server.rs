@@ -4,7 +4,7 @@ use crate::access::AccessList;
 use crate::config::ServeSettings;
 use crate::face::{FaceOptions, ReplyMoments, ServedFace, Unserved};
 use crate::fast_path::{self, FastPathParts, FastPathThread};
-use crate::following::{self, Following, SelectedServer, reference_of};
+use crate::following::{self, Following, SelectedServer};
 use crate::limit::LimitOptions;
 use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
 use crate::options::ServeConfig;
@@ -23,7 +23,7 @@ use ffclock_sys::{
     watchdog_interval,
 };
 use ffclock_units::{Moment, Mono, Span};
-use ffclock_wire::LogSeconds;
+use ffclock_wire::{LogSeconds, reference_of};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
