@@ -135,10 +135,7 @@ fn claim(
     if now.reading.status == Status::Unsynchronised {
         return Err(Unserved::Stale);
     }
-    let bound_at = |counter| match options.bound {
-        ServedBound::Bound => snapshot.reading_at(counter).map_or(Bound::UNKNOWN, |reading| reading.bound),
-        ServedBound::Strict => snapshot.strict_bound_at(counter),
-    };
+    let bound_at = |counter| bound_at(snapshot, counter, options.bound);
     let bound = bound_at(transmit).max(bound_at(earliest)) + Bound::of(estimate.period * foreseen);
     if bound > options.bound_max {
         return Err(Unserved::Bound);
@@ -165,6 +162,14 @@ fn claim(
     };
     let distance = Bound::of(root_delay).halved() + root_dispersion;
     Ok((ServedClaim { stratum, leap, distance, reference_id }, packet))
+}
+
+/// The bound that is served of the time at a counter reading.
+pub fn bound_at(snapshot: &Snapshot, counter: Counter, served: ServedBound) -> Bound {
+    match served {
+        ServedBound::Bound => snapshot.reading_at(counter).map_or(Bound::UNKNOWN, |reading| reading.bound),
+        ServedBound::Strict => snapshot.strict_bound_at(counter),
+    }
 }
 
 /// A bound as root delay and root dispersion, in whole steps of the wire: half the first and the second are never less

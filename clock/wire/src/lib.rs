@@ -22,5 +22,5 @@ pub use extension::{EXTENSION_HEAD_BYTES, ExtensionField, ExtensionFields, NotEx
 pub use fields::{KissCode, LeapIndicator, LogSeconds, Mode, Version};
 pub use packet::{DecodeError, HEADER_BYTES, PACKET_BYTES_MAX, Packet};
 pub use reference::reference_of;
-pub use served::{NotServed, ReplyTemplate, ServedRequest};
+pub use served::{NotServed, ReplyTemplate, ServedRequest, claiming_at_least};
 pub use timestamp::NtpTimestamp;
