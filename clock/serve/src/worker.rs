@@ -4,12 +4,12 @@
 //! tally has one writer. No request allocates memory.
 
 use crate::arrivals::{Arrivals, ArrivedAt, Left};
-use crate::face::{self, ReplyMoments, ServedFace, Unserved};
+use crate::face::{self, FaceOptions, ReplyMoments, ServedFace, Unserved};
 use crate::interleaved::{Departure, Interleave, even, interleaved};
 use crate::lateness::Lateness;
 use crate::leaving::Leaving;
 use crate::limit::{Chance, LimitTime, RateTable};
-use crate::options::{Smear, WhenUnsynchronised};
+use crate::options::WhenUnsynchronised;
 use crate::policy::{Policy, PolicyBoard};
 use crate::protection::{Opened, ProtectedRequests};
 use crate::served_clock::ServedClock;
@@ -184,7 +184,7 @@ impl Worker {
                 self.lateness.note(counter - self.sent_at);
             }
             let (snapshot, options) = (snapshot?, &self.policy.face);
-            let left = even(face::timestamp(snapshot, counter, options.smear)?);
+            let left = even(face::timestamp(snapshot, counter, options)?);
             Some(Departure { left, bound: face::bound_at(snapshot, counter, options.bound) })
         });
         leaving.end_batch();
@@ -289,15 +289,15 @@ impl Worker {
         let snapshot = self.clock.undisrupted(snapshot);
         let earliest = self.pending.iter().fold(transmit, |earliest, pending| earlier(earliest, pending.received));
         let Some(face) = self.face(snapshot, &ReplyMoments { earliest, transmit, foreseen }, replies) else { return };
-        let smear = self.policy.face.smear;
-        let left = stamp(snapshot, transmit, smear);
+        let options = &self.policy.face;
+        let left = stamp(snapshot, transmit, options);
         let is_alone = self.came_alone();
         let mut leaving = self.leaving.as_mut().filter(|_| face.standing.is_ok());
         if let Some(leaving) = &mut leaving {
             leaving.begin_batch();
         }
         for pending in self.pending.iter().filter(|pending| pending.protected.is_none()) {
-            let received = stamp(snapshot, earlier(pending.received, transmit), smear);
+            let received = stamp(snapshot, earlier(pending.received, transmit), options);
             let Some(leaving) = &mut leaving else {
                 self.batch.answer(pending.place, &written(&face, pending, [received, left]));
                 continue;
@@ -354,7 +354,7 @@ impl Worker {
         let Some(snapshot) = self.clock.undisrupted(snapshot) else { return };
         let face = ServedFace::of(snapshot, &ReplyMoments::at(now), &self.policy.face);
         for pending in &self.pending {
-            let stamp = face::timestamp(snapshot, now, self.policy.face.smear).unwrap_or(NtpTimestamp::MISSING);
+            let stamp = face::timestamp(snapshot, now, &self.policy.face).unwrap_or(NtpTimestamp::MISSING);
             black_box(written(&face, pending, [stamp, stamp]));
         }
     }
@@ -376,7 +376,7 @@ impl Worker {
         let Some(face) = self.face(snapshot, &ReplyMoments { earliest: received, transmit, foreseen }, 1) else {
             return;
         };
-        let stamps = [received, transmit].map(|counter| stamp(snapshot, counter, self.policy.face.smear));
+        let stamps = [received, transmit].map(|counter| stamp(snapshot, counter, &self.policy.face));
         let header = written(&face, pending, stamps);
         let is_tried = self.came_alone() && face.standing.is_ok() && is_tried(&self.lateness, &mut self.chance);
         let (Some(keys), Some(packet)) = (&self.policy.cookies, self.batch.packet(pending.place)) else { return };
@@ -405,8 +405,8 @@ fn earlier(one: Counter, other: Counter) -> Counter {
 }
 
 /// The time of a counter reading as it stands in a reply.
-fn stamp(snapshot: Option<&Snapshot>, counter: Counter, smear: Smear) -> NtpTimestamp {
-    snapshot.and_then(|snapshot| face::timestamp(snapshot, counter, smear)).unwrap_or(NtpTimestamp::MISSING)
+fn stamp(snapshot: Option<&Snapshot>, counter: Counter, options: &FaceOptions) -> NtpTimestamp {
+    snapshot.and_then(|snapshot| face::timestamp(snapshot, counter, options)).unwrap_or(NtpTimestamp::MISSING)
 }
 
 /// The bytes of one reply.
