@@ -57,6 +57,7 @@ fuzz_target!(|input: ([u32; 4], [i64; 3], bool, u16, &[u8])| {
         bound: if numbers[3] % 2 == 0 { ServedBound::Bound } else { ServedBound::Strict },
         bound_max: Bound::of(Span::from_secs(16)),
         smear: if is_smeared { Smear::Linear24h } else { Smear::Off },
+        smeared_leap: Some(snapshot.leap().at),
         precision: LogSeconds::from_exponent(-24),
         reference_id: Some(7),
     };
@@ -64,7 +65,7 @@ fuzz_target!(|input: ([u32; 4], [i64; 3], bool, u16, &[u8])| {
     let receive = transmit - Ticks::from_raw(lead % 1_000_000_000);
     let moments = ReplyMoments { earliest: receive, transmit, foreseen: Ticks::from_raw(foreseen % 1_000_000_000) };
     let face = ServedFace::of(&snapshot, &moments, &options);
-    let stamp = |counter| timestamp(&snapshot, counter, options.smear).unwrap_or(NtpTimestamp::MISSING);
+    let stamp = |counter| timestamp(&snapshot, counter, &options).unwrap_or(NtpTimestamp::MISSING);
     let Ok(request) = ServedRequest::decode(bytes, port) else { return };
     let reply = face.template.reply(&request, stamp(receive), stamp(transmit));
     assert!(reply.len() <= bytes.len() && reply.len() == HEADER_BYTES);

@@ -7,6 +7,7 @@ mod feed;
 mod guard;
 mod leaps;
 mod link;
+mod loops;
 mod outcome_log;
 mod ptp;
 mod reference;
@@ -616,16 +617,6 @@ impl Peer {
         }
     }
 
-    /// A new link may use another device.
-    fn calibrate(&mut self, context: &mut Context) {
-        self.use_hardware(context);
-        let Some(link) = &mut self.link else { return };
-        match context.calibrator.shifts(link.local_address()) {
-            Ok(shifts) => link.calibrate(shifts),
-            Err(reason) => self.log(context, Weight::Warning, "the host's delays are not known", &reason),
-        }
-    }
-
     fn transmit(&mut self, context: &mut Context) {
         while let Some(transmit) = self.source.poll_transmit() {
             let Some(link) = &mut self.link else { return };
@@ -681,7 +672,7 @@ impl Peer {
                 if reason.ends_request() {
                     self.record(self.request, None);
                 }
-                self.log(context, Weight::Detail, "packet turned away", reason.name());
+                self.log_rejection(*reason, context);
             }
             Event::Lost => {
                 self.record(self.request, None);

@@ -6,6 +6,7 @@
 //! steps of the wire; what time has added since is the root dispersion.
 
 use crate::options::{ServedBound, Smear};
+use crate::smear::{smear_reference, smear_units, smeared};
 use ffclock::Snapshot;
 use ffclock_units::{Bound, Counter, LeapStep, Moment, Server, Span, Status, Tai, Ticks};
 use ffclock_wire::{LeapIndicator, LogSeconds, NtpTimestamp, Packet, ReplyTemplate, Version};
@@ -16,8 +17,6 @@ const STRATUM_NONE: u8 = 16;
 const ANNOUNCED: i64 = 86_400;
 /// One step of root delay and root dispersion: 2^-16 s.
 const STEP: u32 = 48;
-/// A smear begins and ends this long before and after the leap, in seconds of UTC.
-const HALF_SMEAR: i64 = 43_200;
 
 /// What the operator decides about the claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,11 +27,20 @@ pub struct FaceOptions {
     pub bound_max: Bound,
     /// What happens around a leap second.
     pub smear: Smear,
+    /// The leap second that is smeared, by its second of TAI: one that was known before its smear begins.
+    pub smeared_leap: Option<i64>,
     /// How long it takes to read the clock.
     pub precision: LogSeconds,
     /// Whom we follow, as clients are to know it, so that they can notice that it is them; `None` where it is no server
     /// of NTP, so that the page has its only name.
     pub reference_id: Option<u32>,
+}
+
+impl FaceOptions {
+    /// What happens around this leap second.
+    fn smear_of(&self, leap: LeapStep) -> Smear {
+        if self.smeared_leap == Some(leap.at) { self.smear } else { Smear::Off }
+    }
 }
 
 /// Why a reply says that the server is not synchronised.
@@ -135,10 +143,7 @@ fn claim(
     if now.reading.status == Status::Unsynchronised {
         return Err(Unserved::Stale);
     }
-    let bound_at = |counter| match options.bound {
-        ServedBound::Bound => snapshot.reading_at(counter).map_or(Bound::UNKNOWN, |reading| reading.bound),
-        ServedBound::Strict => snapshot.strict_bound_at(counter),
-    };
+    let bound_at = |counter| bound_at(snapshot, counter, options.bound);
     let bound = bound_at(transmit).max(bound_at(earliest)) + Bound::of(estimate.period * foreseen);
     if bound > options.bound_max {
         return Err(Unserved::Bound);
@@ -147,8 +152,8 @@ fn claim(
     let stratum = followed.stratum + 1;
     let followed = options.reference_id.filter(|_| followed.stratum > 0).unwrap_or(followed.reference_id);
     let (root_delay, root_dispersion) = split(bound_at(estimate.counter), bound);
-    let smeared = smear_units(now.tai, snapshot.leap(), options.smear);
-    let (leap, reference_id) = match (options.smear, smeared) {
+    let smear = options.smear_of(snapshot.leap());
+    let (leap, reference_id) = match (smear, smear_units(now.tai, snapshot.leap(), smear)) {
         (Smear::Off, _) => (announced(now.tai, snapshot.leap()), followed),
         (Smear::Linear24h, 0) => (LeapIndicator::None, followed),
         (Smear::Linear24h, units) => (LeapIndicator::None, smear_reference(units)),
@@ -160,11 +165,19 @@ fn claim(
         root_delay,
         root_dispersion,
         reference_id,
-        reference: timestamp(snapshot, estimate.counter, options.smear).unwrap_or(NtpTimestamp::MISSING),
+        reference: timestamp(snapshot, estimate.counter, options).unwrap_or(NtpTimestamp::MISSING),
         ..Packet::request(Version::V4, NtpTimestamp::MISSING)
     };
     let distance = Bound::of(root_delay).halved() + root_dispersion;
     Ok((ServedClaim { stratum, leap, distance, reference_id }, packet))
+}
+
+/// The bound that is served of the time at a counter reading.
+pub fn bound_at(snapshot: &Snapshot, counter: Counter, served: ServedBound) -> Bound {
+    match served {
+        ServedBound::Bound => snapshot.reading_at(counter).map_or(Bound::UNKNOWN, |reading| reading.bound),
+        ServedBound::Strict => snapshot.strict_bound_at(counter),
+    }
 }
 
 /// A bound as root delay and root dispersion, in whole steps of the wire: half the first and the second are never less
@@ -188,8 +201,8 @@ fn announced(now: Moment<Tai>, leap: LeapStep) -> LeapIndicator {
 }
 
 /// The time of a counter reading as the packet carries it; `None` where the page cannot convert it.
-pub fn timestamp(snapshot: &Snapshot, counter: Counter, smear: Smear) -> Option<NtpTimestamp> {
-    let time = match smear {
+pub fn timestamp(snapshot: &Snapshot, counter: Counter, options: &FaceOptions) -> Option<NtpTimestamp> {
+    let time = match options.smear_of(snapshot.leap()) {
         Smear::Off => snapshot.reading_at(counter).ok()?.time.since_origin(),
         Smear::Linear24h => {
             let time = snapshot.time_at(counter).ok()?;
@@ -198,35 +211,6 @@ pub fn timestamp(snapshot: &Snapshot, counter: Counter, smear: Smear) -> Option<
     };
     let label: Moment<Server> = Moment::from_origin(time);
     Some(NtpTimestamp::from_server(label))
-}
-
-/// The label of a moment in the smear around a leap second; `None` outside.
-fn smeared(now: Moment<Tai>, leap: LeapStep) -> Option<Span> {
-    let units = smear_units(now, leap, Smear::Linear24h);
-    let is_within = units != 0;
-    let before = Span::from_secs(i64::from(leap.before));
-    is_within.then(|| now.since_origin() - before - Span::from_units(units))
-}
-
-/// How much of the leap is smeared already, in 2^-64 s: from nothing at noon before it to all of it at noon after it,
-/// linear in between. 0 outside these 24 hours.
-fn smear_units(now: Moment<Tai>, leap: LeapStep, smear: Smear) -> i128 {
-    let change = leap.after - leap.before;
-    // Noon before, and noon after: the second inserted or left out lies between them.
-    let begin = leap.at - HALF_SMEAR + i64::from(change < 0);
-    let end = leap.at + HALF_SMEAR + i64::from(change > 0);
-    let second = now.whole_seconds();
-    if smear == Smear::Off || !(-1..=1).contains(&change) || second < begin || second >= end {
-        return 0;
-    }
-    let passed = now.since_origin() - Span::from_secs(begin);
-    passed.units() * i128::from(change) / i128::from(end - begin)
-}
-
-/// The reference identifier of ntpd while it smears: 254 and the offset, 2 bits of seconds and 22 of the fraction.
-fn smear_reference(units: i128) -> u32 {
-    let rounded = units + (1 << 41);
-    0xfe00_0000 | (rounded >> 42) as u32 & 0x00ff_ffff
 }
 
 #[cfg(test)]
@@ -261,35 +245,5 @@ mod tests {
         assert_eq!(announced(tai(LEAP.at, 0), LEAP), LeapIndicator::None);
         let delete = LeapStep { after: 36, ..LEAP };
         assert_eq!(announced(tai(LEAP.at - 5, 0), delete), LeapIndicator::Delete);
-    }
-
-    /// The served labels run from noon to noon without a jump, and are UTC at both ends.
-    #[test]
-    fn a_smear_is_continuous_and_ends_in_utc() {
-        for after in [38, 36] {
-            let leap = LeapStep { after, ..LEAP };
-            let utc = |now: Moment<Tai>| {
-                let offset = if now.whole_seconds() < leap.at { leap.before } else { leap.after };
-                now.since_origin() - Span::from_secs(offset.into())
-            };
-            let label = |now| smeared(now, leap).unwrap_or_else(|| utc(now));
-            let mut last = label(tai(leap.at - 50_000, 0));
-            for second in leap.at - 49_999..leap.at + 50_000 {
-                let here = label(tai(second, 0));
-                let step = (here - last).as_seconds();
-                assert!((step - 1.0).abs() < 1.3e-5, "{after} {second} {step}");
-                last = here;
-            }
-            assert_eq!(last, utc(tai(leap.at + 49_999, 0)));
-            let half = smear_units(tai(leap.at, 500 * i64::from(after > 37)), leap, Smear::Linear24h);
-            assert!((half.unsigned_abs() as f64 / 2_f64.powi(64) - 0.5).abs() < 1.2e-5, "half of it at midnight");
-        }
-    }
-
-    /// ntpd: 254, then two bits of seconds and 22 bits of the fraction.
-    #[test]
-    fn the_offset_of_the_smear_is_in_the_reference() {
-        assert_eq!(smear_reference(1 << 63), 0xfe20_0000);
-        assert_eq!(smear_reference(-(1 << 63)), 0xfee0_0000);
     }
 }

@@ -276,5 +276,5 @@ fn reply_at(snapshot: &Snapshot, counter: Counter, options: &FaceOptions) -> Opt
     let face = ServedFace::of(snapshot, &ReplyMoments::at(counter), options);
     face.standing.ok()?;
     let packet = Packet::decode(face.template.header()).ok()?;
-    Some(Packet { transmit: timestamp(snapshot, counter, options.smear)?, ..packet })
+    Some(Packet { transmit: timestamp(snapshot, counter, options)?, ..packet })
 }

@@ -5,15 +5,28 @@
 //! Which requests do that is seen without any memory: of our times, those of receiving are odd and those of leaving are
 //! even (in units of 2^-32 s), so a reply also never has two equal times, by which a client could not see its mode.
 //!
+//! That time is from the page as it was then, so its bound is remembered with it: a page that has become better since
+//! says nothing of it.
+//!
 //! The memory is a table of fixed size, by address and receive time. A flood of forged requests takes places in it, and
 //! costs a client no more than the interleaved mode: it gets basic replies.
 
-use ffclock_wire::{NtpTimestamp, ServedRequest};
+use ffclock_units::Bound;
+use ffclock_wire::{NtpTimestamp, ServedRequest, claiming_at_least};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 
 /// Replies that lie beside one another in memory and take one another's places.
 const WAYS: usize = 4;
+
+/// When a reply left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Departure {
+    /// The time, by the page as it was then.
+    pub left: NtpTimestamp,
+    /// How wrong that may be.
+    pub bound: Bound,
+}
 
 /// When one reply left.
 #[derive(Clone, Copy, Default)]
@@ -21,6 +34,7 @@ struct NotedDeparture {
     /// Names the reply: a secret function of its client and its receive time. 0 for an empty place.
     name: u64,
     left: NtpTimestamp,
+    bound: Bound,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -41,7 +55,7 @@ pub enum Interleave {
     /// In the basic mode. The client interleaves, so it is worth knowing when this reply leaves.
     NextTime,
     /// In the interleaved mode: with the time at which the reply before left. It is worth knowing when this one does.
-    Now(NtpTimestamp),
+    Now(Departure),
 }
 
 /// A time of receiving as it stands in a reply: odd, and not before the packet came.
@@ -57,11 +71,11 @@ pub fn even(transmit: NtpTimestamp) -> NtpTimestamp {
 }
 
 /// The interleaved reply to `request` made of the basic one: the origin is its receive field, which shows the mode, and
-/// the time of leaving is that of the reply before (RFC 9769, section 2).
-pub fn interleaved(mut basic: [u8; 48], request: &ServedRequest, left: NtpTimestamp) -> [u8; 48] {
+/// the time of leaving is that of the reply before (RFC 9769, section 2). The claim covers both.
+pub fn interleaved(mut basic: [u8; 48], request: &ServedRequest, before: &Departure) -> [u8; 48] {
     basic[24..32].copy_from_slice(&request.receive.raw().to_be_bytes());
-    basic[40..48].copy_from_slice(&left.raw().to_be_bytes());
-    basic
+    basic[40..48].copy_from_slice(&before.left.raw().to_be_bytes());
+    claiming_at_least(basic, before.bound)
 }
 
 impl Departures {
@@ -79,27 +93,31 @@ impl Departures {
             return Interleave::Never;
         }
         let (name, shelf) = self.place(ip, request.origin);
-        match shelf.0.iter_mut().find(|departure| departure.name == name) {
-            Some(found) if !found.left.is_missing() => Interleave::Now(std::mem::take(found).left),
+        match shelf.0.iter_mut().find(|noted| noted.name == name) {
+            Some(found) if !found.left.is_missing() => {
+                let NotedDeparture { left, bound, .. } = std::mem::take(found);
+                Interleave::Now(Departure { left, bound })
+            }
             _ => Interleave::NextTime,
         }
     }
 
-    /// The reply to `ip` that states `receive` left at `left`. Where two replies have that name, neither is remembered:
+    /// The reply to `ip` that states `receive` left like this. Where two replies have that name, neither is remembered:
     /// one client would get the time of the other (RFC 9769, section 2: times are unique).
-    pub fn remember(&mut self, ip: IpAddr, receive: NtpTimestamp, left: NtpTimestamp) {
+    pub fn remember(&mut self, ip: IpAddr, receive: NtpTimestamp, Departure { left, bound }: Departure) {
         let (name, shelf) = self.place(ip, receive);
         let places = &mut shelf.0;
-        if let Some(twin) = places.iter_mut().find(|departure| departure.name == name) {
+        if let Some(twin) = places.iter_mut().find(|noted| noted.name == name) {
             twin.left = NtpTimestamp::MISSING;
             return;
         }
         // The oldest goes; it is the furthest back on the circle of an era.
-        let age = |departure: &NotedDeparture| {
-            if departure.name == 0 { u64::MAX } else { left.raw().wrapping_sub(departure.left.raw()) }
+        let age = |noted: &NotedDeparture| match noted.name {
+            0 => u64::MAX,
+            _ => left.raw().wrapping_sub(noted.left.raw()),
         };
-        if let Some(place) = places.iter_mut().max_by_key(|departure| age(departure)) {
-            *place = NotedDeparture { name, left };
+        if let Some(place) = places.iter_mut().max_by_key(|noted| age(noted)) {
+            *place = NotedDeparture { name, left, bound };
         }
     }
 
@@ -113,7 +131,8 @@ impl Departures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_wire::Mode;
+    use ffclock_units::Span;
+    use ffclock_wire::{LogSeconds, Mode, Packet, Version};
     use proptest::prelude::*;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -121,6 +140,10 @@ mod tests {
 
     fn at(raw: u64) -> NtpTimestamp {
         NtpTimestamp::from_raw(raw)
+    }
+
+    fn left(raw: u64) -> Departure {
+        Departure { left: at(raw), bound: Bound::of(Span::from_micros(7)) }
     }
 
     fn request(origin: u64, receive: u64, transmit: u64) -> ServedRequest {
@@ -142,19 +165,19 @@ mod tests {
         let mut table = Departures::new(1 << 12);
         let named = request(101, 5, 6);
         assert_eq!(table.decide(CLIENT, &named), Interleave::NextTime, "nothing is known of it");
-        table.remember(CLIENT, at(101), at(110));
+        table.remember(CLIENT, at(101), left(110));
         let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
         assert_eq!(table.decide(other, &named), Interleave::NextTime, "another client's reply");
         assert_eq!(table.decide(CLIENT, &request(101, 6, 6)), Interleave::Never, "no mode could be seen");
-        assert_eq!(table.decide(CLIENT, &named), Interleave::Now(at(110)));
+        assert_eq!(table.decide(CLIENT, &named), Interleave::Now(left(110)));
         assert_eq!(table.decide(CLIENT, &named), Interleave::NextTime);
     }
 
     #[test]
     fn one_name_of_two_replies_names_none() {
         let mut table = Departures::new(1 << 12);
-        table.remember(CLIENT, at(101), at(110));
-        table.remember(CLIENT, at(101), at(120));
+        table.remember(CLIENT, at(101), left(110));
+        table.remember(CLIENT, at(101), left(120));
         assert_eq!(table.decide(CLIENT, &request(101, 5, 6)), Interleave::NextTime);
     }
 
@@ -162,8 +185,8 @@ mod tests {
     fn an_address_is_the_same_in_either_family() {
         let mut table = Departures::new(1 << 12);
         let mapped = IpAddr::V6(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped());
-        table.remember(mapped, at(101), at(110));
-        assert_eq!(table.decide(CLIENT, &request(101, 5, 6)), Interleave::Now(at(110)));
+        table.remember(mapped, at(101), left(110));
+        assert_eq!(table.decide(CLIENT, &request(101, 5, 6)), Interleave::Now(left(110)));
     }
 
     #[test]
@@ -173,18 +196,36 @@ mod tests {
         assert_eq!(size * size_of::<Shelf>(), 1 << 10);
         for number in 0..100_000_u64 {
             let ip = IpAddr::V6(Ipv6Addr::from_bits(number.into()));
-            table.remember(ip, at(2 * number + 1), at(2 * number + 2));
-            assert_eq!(table.decide(ip, &request(2 * number + 1, 8, 9)), Interleave::Now(at(2 * number + 2)));
-            table.remember(ip, at(2 * number + 1), at(2 * number + 2));
+            table.remember(ip, at(2 * number + 1), left(2 * number + 2));
+            assert_eq!(table.decide(ip, &request(2 * number + 1, 8, 9)), Interleave::Now(left(2 * number + 2)));
+            table.remember(ip, at(2 * number + 1), left(2 * number + 2));
         }
         assert_eq!(table.shelves.len(), size);
     }
 
     #[test]
     fn the_reply_shows_its_mode() {
-        let reply = interleaved([9; 48], &request(101, 5, 6), at(110));
+        let reply = interleaved([9; 48], &request(101, 5, 6), &left(110));
         assert_eq!((&reply[24..32], &reply[40..48]), (&5_u64.to_be_bytes()[..], &110_u64.to_be_bytes()[..]));
         assert!(reply[..24].iter().chain(&reply[32..40]).all(|&byte| byte == 9));
+    }
+
+    /// The page had a bound of 50 ms when the reply before left, and has one of 1 ms now.
+    #[test]
+    fn the_claim_covers_the_time_that_is_from_a_worse_page() {
+        let now = Packet {
+            root_delay: Span::from_millis(2),
+            precision: LogSeconds::from_exponent(-20),
+            ..Packet::request(Version::V4, NtpTimestamp::MISSING)
+        };
+        let claimed = |bound: Span| {
+            let before = Departure { left: at(110), bound: Bound::of(bound) };
+            let reply = Packet::decode(&interleaved(now.encode(), &request(101, 5, 6), &before)).unwrap();
+            reply.root_delay.halved() + reply.root_dispersion.as_span()
+        };
+        assert!((claimed(Span::from_millis(50)) - Span::from_millis(50)).abs() < Span::from_micros(31));
+        assert!(claimed(Span::from_millis(50)) >= Span::from_millis(50));
+        assert!((claimed(Span::from_micros(10)) - Span::from_millis(1)).abs() < Span::from_micros(31));
     }
 
     proptest! {
@@ -205,9 +246,9 @@ mod tests {
                 let ip = IpAddr::V4(Ipv4Addr::new(192, 0, 2, host));
                 let receive = 2 * receive + 1;
                 if remembers {
-                    let left = u64::from(host) << 32 | receive << 16 | (number as u64) << 1;
-                    table.remember(ip, at(receive), at(left));
-                } else if let Interleave::Now(left) = table.decide(ip, &request(receive, 1000, 1001)) {
+                    let time = u64::from(host) << 32 | receive << 16 | (number as u64) << 1;
+                    table.remember(ip, at(receive), left(time));
+                } else if let Interleave::Now(Departure { left, .. }) = table.decide(ip, &request(receive, 1000, 1001)) {
                     prop_assert_eq!((left.raw() >> 32, left.raw() >> 16 & 0xffff), (u64::from(host), receive));
                 }
             }

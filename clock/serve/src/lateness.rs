@@ -2,7 +2,7 @@
 //! kernel.
 //!
 //! A thread that slept needs some 5 to 15 us for that, and its client takes half of them for an error of the server.
-//! The least of the latest few can be foreseen. A reply that leaves sooner all the same has stated too late a time, by
+//! The least of the latest few can be foreseen, and so can the time that sealing a protected reply takes. A reply that leaves sooner all the same has stated too late a time, by
 //! no more than what was foreseen: the claim is widened by that.
 
 use ffclock_units::Ticks;
@@ -10,7 +10,7 @@ use ffclock_units::Ticks;
 /// How many replies are remembered.
 const KEPT: usize = 8;
 
-/// The latest replies.
+/// How late the latest replies were, or how long one part of making them took.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
     latest: [Ticks; KEPT],
@@ -19,7 +19,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// A reply left this long after its time of leaving was read.
+    /// One more reply was this late.
     pub fn note(&mut self, late: Ticks) {
         self.latest[self.next] = late;
         self.next = (self.next + 1) % KEPT;

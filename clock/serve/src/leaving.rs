@@ -3,12 +3,12 @@
 //!
 //! A stamp that has not come by then is not waited for: the client's next reply is a basic one.
 
-use crate::interleaved::{Departures, Interleave};
-use ffclock_sys::ServedSocket;
+use crate::interleaved::{Departure, Departures, Interleave, odd};
+use ffclock_sys::{PacketBatch, ServedSocket};
 use ffclock_wire::{NtpTimestamp, ServedRequest};
 use std::net::IpAddr;
 
-/// The memory of a thread, for 16384 replies.
+/// The memory of a thread, for 8192 replies.
 const TABLE_BYTES: usize = 256 << 10;
 /// The most replies of a batch that are stamped: requests that only look as if they named a reply must not slow down
 /// the others.
@@ -20,6 +20,8 @@ pub struct Leaving {
     /// The replies of the latest batch that the kernel stamps, in its order, each with what an interleaving client will
     /// name it by.
     waiting: Vec<Option<(IpAddr, NtpTimestamp)>>,
+    /// The receive times that the replies of the batch at hand state, each to its client.
+    stated: Vec<(NtpTimestamp, IpAddr)>,
     /// The kernel's number of the first of them.
     first: u32,
 }
@@ -29,12 +31,29 @@ impl Leaving {
     pub fn start(socket: &ServedSocket) -> Option<Self> {
         socket.stamp_departures().ok()?;
         let waiting = Vec::with_capacity(MOST_STAMPED);
-        Some(Leaving { table: Departures::new(TABLE_BYTES), waiting, first: 0 })
+        let stated = Vec::with_capacity(PacketBatch::CAPACITY);
+        Some(Leaving { table: Departures::new(TABLE_BYTES), waiting, stated, first: 0 })
     }
 
     /// How to answer a request from `ip`.
     pub fn decide(&mut self, ip: IpAddr, request: &ServedRequest) -> Interleave {
         self.table.decide(ip, request)
+    }
+
+    /// The replies of another batch are about to be made.
+    pub fn begin_batch(&mut self) {
+        self.stated.clear();
+    }
+
+    /// The receive time of a reply as it is stated: odd, and no other reply of the batch to this address has it. Several
+    /// clients may have one address, and packets without a stamp of the kernel all come at one time.
+    pub fn receive_time(&mut self, ip: IpAddr, receive: NtpTimestamp) -> NtpTimestamp {
+        let mut receive = odd(receive);
+        while self.stated.contains(&(receive, ip)) {
+            receive = NtpTimestamp::from_raw(receive.raw().wrapping_add(2));
+        }
+        self.stated.push((receive, ip));
+        receive
     }
 
     /// Whether another reply of the batch may be stamped.
@@ -53,13 +72,13 @@ impl Leaving {
         !self.waiting.is_empty()
     }
 
-    /// Takes over the stamps that have come; `time` makes the time of a reply of a stamp.
-    pub fn take_over(&mut self, socket: &ServedSocket, mut time: impl FnMut(i64) -> Option<NtpTimestamp>) {
+    /// Takes over the stamps that have come; `time` makes the departure of a reply of a stamp.
+    pub fn take_over(&mut self, socket: &ServedSocket, mut time: impl FnMut(i64) -> Option<Departure>) {
         while let Some((number, stamped)) = socket.next_departure() {
             let place = number.wrapping_sub(self.first) as usize;
             let Some(name) = self.waiting.get(place) else { continue };
-            if let (Some(left), Some((ip, receive))) = (stamped.and_then(&mut time), *name) {
-                self.table.remember(ip, receive, left);
+            if let (Some(departure), Some((ip, receive))) = (stamped.and_then(&mut time), *name) {
+                self.table.remember(ip, receive, departure);
             }
         }
     }
@@ -77,5 +96,21 @@ impl Leaving {
         self.waiting.clear();
         self.first = 0;
         socket.stamp_departures().is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_replies_of_a_batch_to_one_address_state_one_receive_time() {
+        let mut leaving = Leaving { table: Departures::new(64), waiting: Vec::new(), stated: Vec::new(), first: 0 };
+        let [one, other]: [IpAddr; 2] = ["192.0.2.1", "192.0.2.2"].map(|ip| ip.parse().unwrap());
+        let mut stated = |ip, raw| leaving.receive_time(ip, NtpTimestamp::from_raw(raw)).raw();
+        assert_eq!([stated(one, 100), stated(one, 101), stated(one, 100), stated(one, 102)], [101, 103, 105, 107]);
+        assert_eq!((stated(other, 100), stated(one, 200)), (101, 201));
+        leaving.begin_batch();
+        assert_eq!(leaving.receive_time(one, NtpTimestamp::from_raw(100)).raw(), 101);
     }
 }

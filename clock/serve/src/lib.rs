@@ -35,6 +35,7 @@ pub mod ptp;
 mod report;
 pub mod served_clock;
 mod server;
+mod smear;
 pub mod tally;
 pub mod worker;
 

@@ -4,7 +4,7 @@ use crate::access::AccessList;
 use crate::config::ServeSettings;
 use crate::face::{FaceOptions, ReplyMoments, ServedFace, Unserved};
 use crate::fast_path::{self, FastPathParts, FastPathThread};
-use crate::following::{self, Following, SelectedServer, reference_of};
+use crate::following::{self, Following, SelectedServer};
 use crate::limit::LimitOptions;
 use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
 use crate::options::ServeConfig;
@@ -12,6 +12,7 @@ use crate::policy::{Policy, PolicyBoard};
 use crate::ptp::{PtpConfig, PtpParts, PtpService, PtpShared};
 use crate::report::{claim_report, exposition};
 use crate::served_clock::ServedClock;
+use crate::smear::SmearWatch;
 use crate::tally::{Counted, Tally, total};
 use crate::worker::{Worker, WorkerParts};
 use ffclock_control::protocol::{Request, parse_request};
@@ -22,8 +23,8 @@ use ffclock_sys::{
     Interest, Notice, ServedSocket, Signal, Signals, drop_privileges, inherited_sockets, mono_now, notify, poll,
     watchdog_interval,
 };
-use ffclock_units::{Moment, Mono, Span};
-use ffclock_wire::LogSeconds;
+use ffclock_units::{Moment, Mono, Span, Status};
+use ffclock_wire::{LogSeconds, reference_of};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
@@ -90,6 +91,7 @@ pub fn run(settings: ServeSettings, again: &dyn Fn() -> Result<ServeSettings, St
                 Signal::Terminate | Signal::Interrupt => return server.stop(),
             }
         }
+        server.look_at_leap();
         visitors.serve(&mut server);
         if server.has_ended() {
             return server.stop();
@@ -193,6 +195,7 @@ struct Server<'a> {
     started: Moment<Mono>,
     config: ServeConfig,
     clock: ServedClock,
+    smear_watch: SmearWatch,
     /// A handle of each socket, to ask for what the kernel dropped.
     sockets: Vec<ServedSocket>,
     board: Arc<PolicyBoard>,
@@ -216,6 +219,7 @@ impl<'a> Server<'a> {
             started: mono_now(),
             config: config.clone(),
             clock: ServedClock::new(config.page.as_path()),
+            smear_watch: SmearWatch::default(),
             board: Arc::new(PolicyBoard::new(policy)),
             sockets: Vec::new(),
             tallies: Vec::new(),
@@ -225,6 +229,7 @@ impl<'a> Server<'a> {
             ptp: PtpService::default(),
             fast_path: FastPathThread::default(),
         };
+        server.look_at_leap();
         let threads = sockets.iter().map(Vec::len).sum::<usize>();
         let table_bytes = ((config.rate_memory as usize) << 20) / threads.max(1);
         for handles in sockets {
@@ -243,6 +248,20 @@ impl<'a> Server<'a> {
                 .map_err(about("a thread"))?;
         }
         Ok(server)
+    }
+
+    /// Decides for all threads which leap second is smeared.
+    fn look_at_leap(&mut self) {
+        let now = self.clock.snapshot().and_then(|snapshot| {
+            let now = snapshot.time_at(try_read(snapshot.counter_id()).ok()?).ok()?;
+            (now.reading.status != Status::Unsynchronised).then_some((now.tai, snapshot.leap()))
+        });
+        let Some((now, leap)) = now else { return self.clock.renew() };
+        let smeared_leap = self.smear_watch.look(now, leap);
+        if smeared_leap.is_some() && smeared_leap != self.board.read().face.smeared_leap {
+            self.board
+                .change(|present| Policy { face: FaceOptions { smeared_leap, ..present.face }, ..present.clone() });
+        }
     }
 
     fn start_worker(&mut self, socket: ServedSocket, parts: WorkerParts<'_>) -> io::Result<()> {
@@ -302,7 +321,11 @@ impl<'a> Server<'a> {
 
     fn take_over(&mut self, ServeSettings { serve: config, nts, ptp }: &ServeSettings) -> Result<(), String> {
         self.board.change(|present| Policy {
-            face: FaceOptions { reference_id: present.face.reference_id, ..policy(config, ptp).face },
+            face: FaceOptions {
+                smeared_leap: present.face.smeared_leap,
+                reference_id: present.face.reference_id,
+                ..policy(config, ptp).face
+            },
             followed: present.followed.clone(),
             cookies: present.cookies.clone(),
             interleaved: present.interleaved,
@@ -436,6 +459,7 @@ pub(crate) fn policy(config: &ServeConfig, ptp: &PtpConfig) -> Policy {
             bound: config.bound,
             bound_max: config.serve_bound_max,
             smear: config.smear,
+            smeared_leap: None,
             precision: precision(),
             reference_id: Some(following::reference_of_host(&ffclock_counter::boot_id())),
         },

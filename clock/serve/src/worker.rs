@@ -4,8 +4,8 @@
 //! tally has one writer. No request allocates memory.
 
 use crate::arrivals::{Arrivals, ArrivedAt, Left};
-use crate::face::{self, ReplyMoments, ServedFace, Unserved};
-use crate::interleaved::{Interleave, even, interleaved, odd};
+use crate::face::{self, FaceOptions, ReplyMoments, ServedFace, Unserved};
+use crate::interleaved::{Departure, Interleave, even, interleaved};
 use crate::lateness::Lateness;
 use crate::leaving::Leaving;
 use crate::limit::{Chance, LimitTime, RateTable};
@@ -71,6 +71,8 @@ pub struct Worker {
     leaving: Option<Leaving>,
     /// How late lone replies leave.
     lateness: Lateness,
+    /// How long it takes to make and to seal a protected reply.
+    sealing: Lateness,
     /// The counter when the latest batch was sent.
     sent_at: Counter,
     chance: Chance,
@@ -108,6 +110,7 @@ impl Worker {
             socket,
             leaving,
             lateness: Lateness::default(),
+            sealing: Lateness::default(),
             policy,
             generation: 0,
             board: parts.board,
@@ -180,7 +183,9 @@ impl Worker {
             if came_alone {
                 self.lateness.note(counter - self.sent_at);
             }
-            face::timestamp(snapshot?, counter, self.policy.face.smear).map(even)
+            let (snapshot, options) = (snapshot?, &self.policy.face);
+            let left = even(face::timestamp(snapshot, counter, options)?);
+            Some(Departure { left, bound: face::bound_at(snapshot, counter, options.bound) })
         });
         leaving.end_batch();
         self.leaving = Some(leaving);
@@ -191,7 +196,7 @@ impl Worker {
         if snapshot.counter_id() != self.arrivals.counter() {
             self.arrivals = Arrivals::new(snapshot.counter_id());
             self.sent_at = self.arrivals.now();
-            self.lateness = Lateness::default();
+            (self.lateness, self.sealing) = (Lateness::default(), Lateness::default());
         }
         self.arrivals.set_period(snapshot.estimate().map(|estimate| estimate.period));
     }
@@ -257,57 +262,53 @@ impl Worker {
         }
     }
 
-    /// Writes the replies of the batch. The time of leaving is read last of all.
+    /// Writes the replies of the batch: the protected ones first, since their sealing takes time.
     fn reply(&mut self, snapshot: Option<&Snapshot>) {
         if self.came_alone() {
             self.warm_up(snapshot);
         }
+        let mut unsealed = self.pending.iter().filter(|pending| pending.protected.is_some()).count();
+        let plain = self.pending.len() - unsealed;
+        for index in 0..self.pending.len() {
+            if let (pending, Some(number)) = (self.pending[index], self.pending[index].protected) {
+                self.reply_protected(snapshot, &pending, (number, unsealed));
+                unsealed -= 1;
+            }
+        }
+        self.reply_plainly(snapshot, plain);
+    }
+
+    /// Writes the plain replies, of this number. The time of leaving is read last of all.
+    fn reply_plainly(&mut self, snapshot: Option<&Snapshot>, replies: usize) {
         let foreseen = self.foreseen();
         self.sent_at = self.arrivals.now();
-        let transmit = self.sent_at + foreseen;
-        let snapshot = self.clock.undisrupted(snapshot);
-        let options = &self.policy.face;
-        let earliest = self.pending.iter().fold(transmit, |earliest, pending| {
-            if earliest.is_after(pending.received) { pending.received } else { earliest }
-        });
-        let face = match snapshot {
-            Some(snapshot) => ServedFace::of(snapshot, &ReplyMoments { earliest, transmit, foreseen }, options),
-            None => ServedFace::unserved(Unserved::NoPage, options),
-        };
-        let counted = match (face.standing, self.policy.unsynchronised) {
-            (Ok(_), _) => Counted::Answered,
-            (Err(_), WhenUnsynchronised::Reply) => Counted::Unsynchronised,
-            (Err(_), WhenUnsynchronised::Silence) => Counted::Silent,
-        };
-        self.tally.add(counted, self.pending.len() as u64);
-        if face.standing.is_err() {
-            self.clock.renew();
-        }
-        if counted == Counted::Silent {
+        if replies == 0 {
             return;
         }
-        let stamp = |counter| {
-            snapshot
-                .and_then(|snapshot| face::timestamp(snapshot, counter, options.smear))
-                .unwrap_or(NtpTimestamp::MISSING)
-        };
-        let is_synchronised = face.standing.is_ok();
+        let transmit = self.sent_at + foreseen;
+        let snapshot = self.clock.undisrupted(snapshot);
+        let earliest = self.pending.iter().fold(transmit, |earliest, pending| earlier(earliest, pending.received));
+        let Some(face) = self.face(snapshot, &ReplyMoments { earliest, transmit, foreseen }, replies) else { return };
+        let options = &self.policy.face;
+        let left = stamp(snapshot, transmit, options);
         let is_alone = self.came_alone();
-        let left = stamp(transmit);
+        let mut leaving = self.leaving.as_mut().filter(|_| face.standing.is_ok());
+        if let Some(leaving) = &mut leaving {
+            leaving.begin_batch();
+        }
         for pending in self.pending.iter().filter(|pending| pending.protected.is_none()) {
-            let received = if pending.received.is_after(transmit) { transmit } else { pending.received };
-            let received = stamp(received);
-            let Some(leaving) = self.leaving.as_mut().filter(|_| is_synchronised) else {
+            let received = stamp(snapshot, earlier(pending.received, transmit), options);
+            let Some(leaving) = &mut leaving else {
                 self.batch.answer(pending.place, &written(&face, pending, [received, left]));
                 continue;
             };
-            let received = odd(received);
+            let received = leaving.receive_time(pending.from, received);
             let mut reply = written(&face, pending, [received, even(left)]);
-            if let Interleave::Now(before) = pending.interleave {
+            if let Interleave::Now(before) = &pending.interleave {
                 reply = interleaved(reply, &pending.request, before);
                 self.tally.add(Counted::Interleaved, 1);
             }
-            let is_tried = is_alone && (!self.lateness.is_known() || self.chance.one_in(TRIED));
+            let is_tried = is_alone && is_tried(&self.lateness, &mut self.chance);
             let interleaves = pending.interleave != Interleave::Never;
             if !(interleaves || is_tried) || !leaving.has_room() {
                 self.batch.answer(pending.place, &reply);
@@ -315,11 +316,25 @@ impl Worker {
                 leaving.expect(interleaves.then_some((pending.from, received)));
             }
         }
-        for index in 0..self.pending.len() {
-            if let (pending, Some(number)) = (self.pending[index], self.pending[index].protected) {
-                self.reply_protected(snapshot, &pending, number);
-            }
+    }
+
+    /// The face of this number of replies, which are counted; `None` if there are none while it claims no time.
+    fn face(&mut self, snapshot: Option<&Snapshot>, moments: &ReplyMoments, replies: usize) -> Option<ServedFace> {
+        let options = &self.policy.face;
+        let face = match snapshot {
+            Some(snapshot) => ServedFace::of(snapshot, moments, options),
+            None => ServedFace::unserved(Unserved::NoPage, options),
+        };
+        let counted = match (face.standing, self.policy.unsynchronised) {
+            (Ok(_), _) => Counted::Answered,
+            (Err(_), WhenUnsynchronised::Reply) => Counted::Unsynchronised,
+            (Err(_), WhenUnsynchronised::Silence) => Counted::Silent,
+        };
+        self.tally.add(counted, replies as u64);
+        if face.standing.is_err() {
+            self.clock.renew();
         }
+        (counted != Counted::Silent).then_some(face)
     }
 
     /// Whether the requests of the batch came to a thread that slept.
@@ -339,37 +354,59 @@ impl Worker {
         let Some(snapshot) = self.clock.undisrupted(snapshot) else { return };
         let face = ServedFace::of(snapshot, &ReplyMoments::at(now), &self.policy.face);
         for pending in &self.pending {
-            let stamp = face::timestamp(snapshot, now, self.policy.face.smear).unwrap_or(NtpTimestamp::MISSING);
+            let stamp = face::timestamp(snapshot, now, &self.policy.face).unwrap_or(NtpTimestamp::MISSING);
             black_box(written(&face, pending, [stamp, stamp]));
         }
     }
 
-    /// Writes and seals one protected reply. Sealing those before it took time, so the time of leaving is read again,
-    /// and the claim is made for it.
-    fn reply_protected(&mut self, snapshot: Option<&Snapshot>, pending: &PendingReply, number: usize) {
-        let foreseen = self.foreseen();
-        self.sent_at = self.arrivals.now();
-        let transmit = self.sent_at + foreseen;
+    /// Writes and seals one protected reply, of this number; the time of leaving is part of what is sealed. It leaves no
+    /// sooner than it and the others that are `unsealed` are made, so that is foreseen, too.
+    fn reply_protected(
+        &mut self,
+        snapshot: Option<&Snapshot>,
+        pending: &PendingReply,
+        (number, unsealed): (usize, usize),
+    ) {
+        let sealing = Ticks::from_raw(self.sealing.least().raw().saturating_mul(unsealed.min(FEW) as i64));
+        let foreseen = self.foreseen() + sealing;
+        let begun = self.arrivals.now();
+        let transmit = begun + foreseen;
         let snapshot = self.clock.undisrupted(snapshot);
-        let options = &self.policy.face;
-        let received = if pending.received.is_after(transmit) { transmit } else { pending.received };
-        let face = match snapshot {
-            Some(snapshot) => {
-                ServedFace::of(snapshot, &ReplyMoments { earliest: received, transmit, foreseen }, options)
-            }
-            None => ServedFace::unserved(Unserved::NoPage, options),
+        let received = earlier(pending.received, transmit);
+        let Some(face) = self.face(snapshot, &ReplyMoments { earliest: received, transmit, foreseen }, 1) else {
+            return;
         };
-        let stamps = [received, transmit].map(|counter| {
-            let stamp = snapshot.and_then(|snapshot| face::timestamp(snapshot, counter, options.smear));
-            stamp.unwrap_or(NtpTimestamp::MISSING)
-        });
+        let stamps = [received, transmit].map(|counter| stamp(snapshot, counter, &self.policy.face));
         let header = written(&face, pending, stamps);
+        let is_tried = self.came_alone() && face.standing.is_ok() && is_tried(&self.lateness, &mut self.chance);
         let (Some(keys), Some(packet)) = (&self.policy.cookies, self.batch.packet(pending.place)) else { return };
-        if let Some(reply) = self.guarded.seal((number, packet.bytes), keys, &header) {
-            self.tally.add(Counted::NtsAnswered, 1);
-            self.batch.answer(pending.place, reply);
+        let Some(reply) = self.guarded.seal((number, packet.bytes), keys, &header) else { return };
+        self.tally.add(Counted::NtsAnswered, 1);
+        match self.leaving.as_mut().filter(|leaving| is_tried && leaving.has_room()) {
+            None => self.batch.answer(pending.place, reply),
+            Some(leaving) => {
+                if self.batch.answer_stamped(pending.place, reply) {
+                    leaving.expect(None);
+                }
+            }
         }
+        self.sealing.note(self.arrivals.now() - begun);
     }
+}
+
+/// Whether a lone reply is stamped to learn how late such ones leave.
+fn is_tried(lateness: &Lateness, chance: &mut Chance) -> bool {
+    !lateness.is_known() || chance.one_in(TRIED)
+}
+
+/// The earlier of two moments.
+fn earlier(one: Counter, other: Counter) -> Counter {
+    if one.is_after(other) { other } else { one }
+}
+
+/// The time of a counter reading as it stands in a reply.
+fn stamp(snapshot: Option<&Snapshot>, counter: Counter, options: &FaceOptions) -> NtpTimestamp {
+    snapshot.and_then(|snapshot| face::timestamp(snapshot, counter, options)).unwrap_or(NtpTimestamp::MISSING)
 }
 
 /// The bytes of one reply.

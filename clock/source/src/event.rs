@@ -79,6 +79,8 @@ rejections! {
     Unsynchronised = "unsynchronised",
     /// The stratum is above 15: not synchronised either.
     Stratum = "stratum",
+    /// The server follows this host, so its time is ours.
+    Loop = "loop",
     /// The server does not say when it received or answered.
     TimestampMissing = "timestamp-missing",
     /// The server says that it answered before it received, by more than its own precision.
@@ -112,6 +114,7 @@ impl Rejection {
             | Rejection::Unauthentic => false,
             Rejection::Unsynchronised
             | Rejection::Stratum
+            | Rejection::Loop
             | Rejection::TimestampMissing
             | Rejection::ServerTimesReversed
             | Rejection::RootDistance

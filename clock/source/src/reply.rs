@@ -1,5 +1,7 @@
 //! The checks of a reply that need the packet alone (RFC 5905, section 8 and appendix A, packet()).
 //!
+//! Whether the server follows this host ([`not_in_loop`]) depends on our own addresses, too.
+//!
 //! Two checks are made elsewhere. The ring of requests decides whether the reply belongs to a request. The estimator
 //! decides whether the round trip is longer than the time that the server held the request, because that needs a
 //! period.
@@ -47,6 +49,16 @@ pub(crate) fn examine(
         return Err(Unusable::Rejected(Rejection::RootDistance));
     }
     Ok(claim)
+}
+
+/// The claim of a server that does not follow this host, which others name so. A server of stratum 1 follows none, and
+/// names the kind of its reference.
+pub(crate) fn not_in_loop(claim: ServerClaim, own_references: &[u32]) -> Result<ServerClaim, Unusable> {
+    let ServerIdentity { stratum, reference_id } = claim.quality.identity;
+    match stratum > 1 && own_references.contains(&reference_id) {
+        true => Err(Unusable::Rejected(Rejection::Loop)),
+        false => Ok(claim),
+    }
 }
 
 fn read_claim((packet, mode): (&Packet, ReplyMode), pivot: Moment<Server>) -> Result<ServerClaim, Rejection> {

@@ -4,11 +4,12 @@ use crate::event::EventQueue;
 use crate::interleaved::{Answered, Interleaving, LONGEST_POLL};
 use crate::leap::{LeapWatch, is_ambiguous};
 use crate::reach::Reach;
-use crate::reply::{ServerClaim, Unusable, examine};
+use crate::reply::{ServerClaim, Unusable, examine, not_in_loop};
 use crate::request::{AcceptedReply, Expired, Requests};
 use crate::schedule::Schedule;
 use crate::statistics::increase;
 use crate::{Event, Nonce, PollPlace, Reachability, Rejection, SourceConfig, Statistics, Ticket, Transmit};
+use alloc::vec::Vec;
 use ffclock_units::{LeapAnnouncement, LeapTable, Moment, Mono, Server, Span, Stamp};
 use ffclock_wire::{KissCode, Mode, Packet};
 
@@ -34,6 +35,7 @@ use ffclock_wire::{KissCode, Mode, Packet};
 pub struct Source {
     config: SourceConfig,
     leaps: LeapTable,
+    own_references: Vec<u32>,
     begin: Moment<Mono>,
     pivot_at_begin: Moment<Server>,
     requests: Requests,
@@ -55,6 +57,7 @@ impl Source {
             schedule: Schedule::new(&config, now),
             config,
             leaps,
+            own_references: Vec::new(),
             begin: now,
             pivot_at_begin: pivot,
             requests: Requests::new(),
@@ -143,6 +146,11 @@ impl Source {
         self.leap_watch.announced()
     }
 
+    /// Sets the reference identifiers by which servers name this host: one that follows us is no source of time.
+    pub fn set_own_references(&mut self, references: Vec<u32>) {
+        self.own_references = references;
+    }
+
     /// The server has another address, or is to be tried again after it refused. A new conversation begins, with a
     /// burst. Counts stay, and so does a slowdown that the server asked for; what it announced is forgotten.
     pub fn retarget(&mut self, now: Moment<Mono>) {
@@ -217,7 +225,8 @@ impl Source {
         }
         // This check comes before any content of the packet is believed, a refusal in particular.
         let mode = self.requests.recognise(packet.origin)?;
-        match examine((&packet, mode), self.pivot(now), self.config.root_distance_max) {
+        let examined = examine((&packet, mode), self.pivot(now), self.config.root_distance_max);
+        match examined.and_then(|claim| not_in_loop(claim, &self.own_references)) {
             Ok(claim) => return self.take_in_claim(claim, received),
             Err(Unusable::Kiss(code)) => self.take_in_refusal(code, now),
             Err(Unusable::Rejected(reason)) => {

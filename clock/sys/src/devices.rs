@@ -4,18 +4,20 @@ use crate::ffi;
 use std::ffi::CString;
 use std::net::IpAddr;
 
+/// Every address of this host, with the device that has it; none where the kernel does not give the list.
+pub fn own_addresses() -> Vec<(String, IpAddr)> {
+    let devices = ffi::device_addresses().unwrap_or_default();
+    devices.into_iter().filter_map(|(name, raw)| Some((name, raw.decode()?.ip()))).collect()
+}
+
 /// The device that has this address; `None` where none has, or the kernel does not give the list.
 pub fn device_with(address: IpAddr) -> Option<String> {
-    let devices = ffi::device_addresses().ok()?;
-    let has = |(_, raw): &&(String, crate::address::RawAddress)| raw.decode().is_some_and(|one| one.ip() == address);
-    devices.iter().find(has).map(|(name, _)| name.clone())
+    own_addresses().into_iter().find(|(_, own)| *own == address).map(|(name, _)| name)
 }
 
 /// The addresses of a device; none where there is no such device, or the kernel does not give the list.
 pub fn addresses_of(device: &str) -> Vec<IpAddr> {
-    let devices = ffi::device_addresses().unwrap_or_default();
-    let own = devices.iter().filter(|(name, _)| name == device);
-    own.filter_map(|(_, raw)| raw.decode()).map(|address| address.ip()).collect()
+    own_addresses().into_iter().filter(|(name, _)| name == device).map(|(_, own)| own).collect()
 }
 
 /// The number of a device in the network namespace of the calling thread; `None` where there is none of this name.

@@ -13,6 +13,7 @@
 mod extension;
 mod fields;
 mod packet;
+mod reference;
 mod served;
 mod short;
 mod timestamp;
@@ -20,5 +21,6 @@ mod timestamp;
 pub use extension::{EXTENSION_HEAD_BYTES, ExtensionField, ExtensionFields, NotExtension, begin_extension};
 pub use fields::{KissCode, LeapIndicator, LogSeconds, Mode, Version};
 pub use packet::{DecodeError, HEADER_BYTES, PACKET_BYTES_MAX, Packet};
-pub use served::{NotServed, ReplyTemplate, ServedRequest};
+pub use reference::reference_of;
+pub use served::{NotServed, ReplyTemplate, ServedRequest, claiming_at_least};
 pub use timestamp::NtpTimestamp;

@@ -3,8 +3,9 @@
 //! A server answers versions 1 to 4, whose headers have one form, and copies what it need not understand. What follows
 //! the header of a request is left to the caller: an answer without it is right in every version.
 
-use crate::{HEADER_BYTES, KissCode, LeapIndicator, Mode, NtpTimestamp, PACKET_BYTES_MAX, Packet};
+use crate::{HEADER_BYTES, KissCode, LeapIndicator, Mode, NtpTimestamp, PACKET_BYTES_MAX, Packet, short};
 use core::fmt;
+use ffclock_units::Bound;
 
 /// The port of NTP servers.
 const NTP_PORT: u16 = 123;
@@ -131,11 +132,21 @@ impl ReplyTemplate {
     }
 }
 
+/// A reply that claims no less than this root distance (half the root delay and the root dispersion; RFC 5905, section
+/// 11.1): its root dispersion is raised where it is too small, and rounded up.
+pub fn claiming_at_least(mut reply: [u8; HEADER_BYTES], distance: Bound) -> [u8; HEADER_BYTES] {
+    if let [_, delay, dispersion, ..] = reply.as_chunks_mut::<4>().0 {
+        let missing = short::from_bound(distance).saturating_sub(u32::from_be_bytes(*delay) / 2);
+        *dispersion = u32::from_be_bytes(*dispersion).max(missing).to_be_bytes();
+    }
+    reply
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{LogSeconds, Version};
-    use ffclock_units::{Bound, Span};
+    use ffclock_units::Span;
 
     fn request(first: u8) -> [u8; HEADER_BYTES] {
         let mut bytes = Packet::request(Version::V4, NtpTimestamp::from_raw(0x1122_3344_5566_7788)).encode();
@@ -192,6 +203,25 @@ mod tests {
         let origin = request.transmit;
         let expected = Packet { version: Version::V3, mode: Mode::Server, poll, origin, receive, transmit, ..server };
         assert_eq!(reply, expected);
+    }
+
+    #[test]
+    fn a_claim_is_widened_and_never_narrowed() {
+        let server = Packet {
+            root_delay: Span::from_millis(3),
+            root_dispersion: Bound::of(Span::from_millis(1)),
+            ..Packet::request(Version::V4, NtpTimestamp::MISSING)
+        };
+        let distance = |wanted: Span| {
+            let reply = claiming_at_least(server.encode(), Bound::of(wanted));
+            Packet::decode(&reply).unwrap().root_distance().as_span()
+        };
+        let claimed = distance(Span::ZERO);
+        for wanted in [Span::from_micros(2400), Span::from_micros(2600), Span::from_millis(700)] {
+            let (least, most) = (claimed.max(wanted), claimed.max(wanted + Span::from_micros(31)));
+            assert!((least..=most).contains(&distance(wanted)), "{wanted}: {}", distance(wanted));
+        }
+        assert!(distance(Span::MAX) >= Span::from_secs(65_535));
     }
 
     #[test]

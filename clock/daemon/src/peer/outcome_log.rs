@@ -14,6 +14,8 @@ pub(super) struct Reported {
     disbelieved: u64,
     /// Whether that was reported, so that its end is worth reporting.
     is_contradiction: bool,
+    /// Whether it was reported that the server follows this host, so that the end of that is worth reporting.
+    pub(super) is_loop: bool,
     /// Whether the end of the warm-up was reported.
     is_warm: bool,
 }
@@ -21,6 +23,7 @@ pub(super) struct Reported {
 impl Peer {
     /// Logs what the estimator made of an exchange.
     pub(super) fn log_outcome(&mut self, outcome: &Outcome, context: &mut Context) {
+        self.log_end_of_loop(context);
         for event in outcome.events.iter() {
             let Some(text) = wording::notable(event) else { continue };
             let detail = wording::figure(event, &self.estimator.summary());

@@ -7,6 +7,17 @@ use ffclock_sys::{CardUse, StampDiscarded, StampQuality, StampedPackets, Stamper
 use ffclock_units::Exchange;
 
 impl Peer {
+    /// A new link may use another device.
+    pub(super) fn calibrate(&mut self, context: &mut Context) {
+        self.use_hardware(context);
+        self.know_own_references();
+        let Some(link) = &mut self.link else { return };
+        match context.calibrator.shifts(link.local_address()) {
+            Ok(shifts) => link.calibrate(shifts),
+            Err(reason) => self.log(context, Weight::Warning, "the host's delays are not known", &reason),
+        }
+    }
+
     /// Takes the stamps of the network card that the link's packets pass, if those are wanted.
     pub(super) fn use_hardware(&mut self, context: &mut Context) {
         if self.environment.stamps != StampChoice::Hardware || self.link.is_none() {

@@ -72,6 +72,7 @@ fn face_options() -> FaceOptions {
         bound,
         bound_max,
         smear: Smear::Off,
+        smeared_leap: None,
         precision: LogSeconds::from_exponent(-20),
         reference_id: Some(1),
     }
@@ -168,6 +169,27 @@ fn a_leap_second_is_announced_or_smeared_never_both() {
     assert_eq!(answered.packet.reference_id >> 24, 254);
     // 11 of 24 hours have passed.
     assert!((answered.offset + 11.0 / 24.0).abs() < 2e-3 + answered.half_delay, "{answered:?}");
+}
+
+/// Its smear would have begun eleven hours ago: the time would jump by as much.
+#[test]
+fn a_leap_second_that_is_announced_late_is_not_smeared() {
+    let place = Place::new();
+    let mut writer = place.writer();
+    place.publish(&mut writer, Said::within(Span::from_millis(1)));
+    let serving = place.serve("smear = \"linear-24h\"");
+    let mut client = Client::of(&serving, place.truth);
+    client.ask().unwrap();
+    let leap = LeapStep { before: 37, after: 38, at: place.truth.now().whole_seconds() + 37 + 3600 };
+    place.publish(&mut writer, Said { leap: Some(leap), ..Said::within(Span::from_millis(1)) });
+    // Longer than the main thread takes to look at the page.
+    let end = Instant::now() + Duration::from_millis(1500);
+    while Instant::now() < end {
+        let answered = client.ask().unwrap();
+        assert_eq!(answered.packet.leap, LeapIndicator::Insert);
+        assert!(answered.offset.abs() < 2e-3 + answered.half_delay, "{answered:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]

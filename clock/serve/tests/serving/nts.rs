@@ -5,7 +5,7 @@ mod session;
 use crate::common::{Place, Said, Serving};
 use ffclock_nts::Aead;
 use ffclock_units::Span;
-use ffclock_wire::HEADER_BYTES;
+use ffclock_wire::{HEADER_BYTES, Packet};
 use session::{Session, ask, certify, establishing_at, with_nts};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -66,6 +66,34 @@ fn chronyd_establishes_keys_and_believes_the_server() {
     assert!(serving.count("nts_answered") >= 3, "{}", serving.status());
     assert_eq!(serving.count("nts_answered"), serving.count("answered"));
     ended(&serving, "established", 1);
+}
+
+/// The time of leaving is sealed into the reply, so it is read before: until the server knows how long sealing and
+/// sending take it is too early by that, and then it is closer.
+#[test]
+fn a_protected_reply_allows_for_its_own_sealing() {
+    let place = Place::new();
+    let mut writer = place.writer();
+    place.publish(&mut writer, Said::within(Span::from_micros(300)));
+    let serving = served(&place, "");
+    let mut session = Session::establish(&place, &serving, Aead::AesSivCmac256);
+    let cookie = session.cookies[0].clone();
+    let mut early: Vec<Span> = Vec::new();
+    for _ in 0..60 {
+        let request = session.request(&cookie, 0);
+        let reply = session.send(&request);
+        let received = place.truth.now();
+        assert_eq!(session.open(&reply), Some(1));
+        early.push(received - Packet::decode(&reply).unwrap().transmit.to_server(received));
+    }
+    let median = |early: &[Span]| {
+        let mut early = early.to_vec();
+        early.sort();
+        early[early.len() / 2]
+    };
+    let [before, after] = [&early[..8], &early[8..]].map(median);
+    println!("a protected reply is received {before} after the time that it states, and then {after} (medians)");
+    assert!(after < before, "{before} {after}");
 }
 
 #[test]

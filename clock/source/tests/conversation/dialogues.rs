@@ -293,6 +293,21 @@ fn each_part_of_the_root_distance_counts() {
     assert_eq!(exchanges(&within).len(), 1);
 }
 
+/// RFC 5905, appendix A.5.5.3 (fit): a server that follows us makes a loop.
+#[test]
+fn a_server_that_follows_this_host_gives_no_time() {
+    let mut script = acquainted();
+    script.source.set_own_references(vec![0xc633_6407, 0xc000_0201]);
+    assert_eq!(script.round_with(|_| {}), rejected(Rejection::Loop));
+    assert_eq!(exchanges(&script.round_with(|reply| reply.reference_id = 0xc000_0202)).len(), 1, "it follows another");
+    assert_eq!(exchanges(&script.round_with(|reply| reply.stratum = 1)).len(), 1, "it names the kind of its reference");
+    assert_eq!(script.source.statistics().rejected(Rejection::Loop), 1);
+    for _ in 0..script.source.config().unreachable_after {
+        script.round_with(|_| {});
+    }
+    assert_eq!(script.source.reachability(), Reachability::Unreachable, "it is no source");
+}
+
 #[test]
 fn the_limits_of_stratum_and_hold_are_inside() {
     let mut script = acquainted();

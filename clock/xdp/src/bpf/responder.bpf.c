@@ -550,8 +550,8 @@ int responder(struct xdp_md *context)
 	void *network = link + 1;
 	u16 type;
 
-	// A request to a group of hosts.
-	if (network > end || link->h_dest[0] & 1)
+	// A request to a group of hosts, or one whose reply would go to a group: no host sends from such an address.
+	if (network > end || (link->h_dest[0] | link->h_source[0]) & 1)
 		return XDP_PASS;
 	type = link->h_proto;
 #pragma unroll

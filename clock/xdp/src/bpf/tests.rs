@@ -281,16 +281,15 @@ fn packets_that_are_not_for_the_server_are_not_even_counted() {
     let frame = Frame::v4(request());
     let whole = frame.bytes();
     ignored(&responder, &Frame { target: (SERVER.into(), 124), ..frame.clone() }.bytes());
-    // From TCP on, cut at each place, to a group of hosts, another protocol below, a later fragment, IPv4 with options.
+    // From TCP on, cut at each place, to a group of hosts and from one, another protocol below, a later fragment, IPv4
+    // with options.
     let altered = |place: usize, byte: u8| {
         let mut bytes = whole.clone();
         bytes[place] = byte;
         bytes
     };
-    for bytes in
-        [altered(23, 6), altered(0, 0x33), altered(12, 0x86), altered(20, 0x20), altered(21, 1), altered(14, 0x46)]
-    {
-        ignored(&responder, &bytes);
+    for (place, byte) in [(23, 6), (0, 0x33), (6, 0x33), (12, 0x86), (20, 0x20), (21, 1), (14, 0x46)] {
+        ignored(&responder, &altered(place, byte));
     }
     (14..42).for_each(|length| ignored(&responder, &whole[..length]));
     let v6 = Frame::v6(request()).bytes();
