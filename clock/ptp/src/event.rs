@@ -153,8 +153,10 @@ rejections! {
     StampMissing = "stamp-missing",
     /// A request that by our stamps left after its response came.
     StampsReversed = "stamps-reversed",
-    /// A second neighbour answers on the link.
+    /// A second neighbour answers on the link, or a measurement of a link on which two do.
     SecondNeighbour = "second-neighbour",
+    /// A neighbour's request while the response to its last one, or to sixteen others, waits for its stamp.
+    TooManyNeighbours = "too-many-neighbours",
     /// The neighbour on the link is not the master that is followed, or does not say when our request reached it: how
     /// long a Sync took is not proven by that.
     NeighbourTime = "neighbour-time",

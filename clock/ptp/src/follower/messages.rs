@@ -40,7 +40,7 @@ impl Follower {
                 self.take_sync(matched, now)
             }
             PtpBody::DelayResp(arrived, requester) => self.take_delay_resp((&message, arrived), requester),
-            PtpBody::PdelayReq(_) => self.answer_neighbour(&message, received),
+            PtpBody::PdelayReq(_) => self.answer_neighbour(&message, (received, now)),
             PtpBody::PdelayResp(arrived, requester) => {
                 self.check_requester(requester)?;
                 let link = self.link.as_mut().ok_or(PtpRejection::NotForUs)?;
@@ -244,11 +244,11 @@ impl Follower {
         }
     }
 
-    fn answer_neighbour(&mut self, request: &PtpMessage, received: Stamp) -> Result<(), PtpRejection> {
+    fn answer_neighbour(&mut self, request: &PtpMessage, received: (Stamp, Moment<Mono>)) -> Result<(), PtpRejection> {
         if self.link.is_none() {
             return Err(PtpRejection::NotForUs);
         }
-        let (number, response) = self.responder.answer(request, received, self.own);
+        let (number, response) = self.responder.answer(request, received, self.own)?;
         let ticket = TicketKind::LinkResponse(number);
         self.outbox.push(PtpTransmit::event(&response, Audience::Neighbour, ticket));
         Ok(())

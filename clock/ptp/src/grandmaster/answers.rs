@@ -39,9 +39,9 @@ impl Grandmaster {
         match message.body {
             PtpBody::DelayReq(_) => self.answer_delay(&message, arrived, from),
             PtpBody::PdelayReq(_) => {
-                let (number, plain) = self.responder.answer(&message, arrived, self.own);
                 let (time, rest) = PtpTimestamp::of(arrived).ok_or(PtpRejection::Timestamp)?;
                 let rest = rest.as_span().ok_or(PtpRejection::Timestamp)?;
+                let (number, plain) = self.responder.answer(&message, (arrived, now), self.own)?;
                 let body = PtpBody::PdelayResp(time, message.source);
                 let response = PtpMessage { body, correction: Correction::of(-rest), ..plain };
                 let ticket = TicketKind::LinkResponse(number);

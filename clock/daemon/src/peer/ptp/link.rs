@@ -11,8 +11,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The most messages that wait for a stamp.
-const MOST_WAITING: usize = 16;
+/// The most messages that wait for a stamp: the follower's own, and sixteen responses to neighbours.
+const MOST_WAITING: usize = 32;
 
 /// The EtherType of PTP, and the groups for all clocks and for the neighbour on the link (annex E).
 const FRAMES: u16 = 0x88f7;
