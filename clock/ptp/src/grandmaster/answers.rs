@@ -68,7 +68,8 @@ impl Grandmaster {
             return Err(PtpRejection::NotForUs);
         }
         let is_unicast = request.flags.has(PtpFlags::UNICAST) || self.config.group == GroupService::UnicastOnly;
-        let is_granted = self.clients.find(from, UnicastService::DelayResp).is_some();
+        let client = Client { address: from, port: request.source };
+        let is_granted = self.clients.find(client, UnicastService::DelayResp).is_some();
         if !is_granted && self.config.group == GroupService::UnicastOnly {
             return Err(PtpRejection::NotAsked);
         }
@@ -130,8 +131,9 @@ impl Grandmaster {
             match word {
                 UnicastWord::Request(service, terms) => self.grant(client, (service, terms), now).write(&mut answer),
                 UnicastWord::Cancel(service) => {
-                    self.clients.cancel(client.address, service);
-                    self.events.push(PtpEvent::Cancelled(service));
+                    if self.clients.cancel(client, service) {
+                        self.events.push(PtpEvent::Cancelled(service));
+                    }
                     UnicastWord::AcknowledgeCancel(service).write(&mut answer);
                 }
                 UnicastWord::AcknowledgeCancel(_) => {}
