@@ -119,6 +119,8 @@ rejections! {
     OwnMessage = "own-message",
     /// Of a kind that is not for us: a Delay_Req to a follower, a Sync to a grandmaster, a Management message.
     NotForUs = "not-for-us",
+    /// Sent to this host alone, where only what is sent to all clocks of the network counts.
+    NotToGroup = "not-to-group",
     /// From a port that is not the master that is followed.
     NotMaster = "not-master",
     /// From a clock that is not the master of its path at present (alternate master).

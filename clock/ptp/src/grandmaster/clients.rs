@@ -1,7 +1,8 @@
 //! Who gets unicast messages: a table of fixed size (IEEE 1588-2019, 16.1).
 
 use crate::cadence::interval_of;
-use crate::{NetworkAddress, PortIdentity, PtpRejection, UnicastService, UnicastTerms};
+use crate::transmit::Ends;
+use crate::{Audience, Passage, PortIdentity, PtpRejection, UnicastService, UnicastTerms};
 use alloc::vec::Vec;
 use ffclock_units::{Moment, Mono, Span};
 
@@ -9,10 +10,21 @@ use ffclock_units::{Moment, Mono, Span};
 const PORTS_MAX: usize = 4;
 
 /// Who asks for messages: a port at an address. Another one ends or changes nothing of what it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Client {
-    pub(super) address: NetworkAddress,
+    pub(super) passage: Passage,
     pub(super) port: PortIdentity,
+}
+
+impl Client {
+    /// The way back.
+    pub(super) const fn ends(&self) -> Ends {
+        Ends { audience: Audience::One(self.passage.from), from: self.passage.to }
+    }
+
+    fn is(&self, other: &Client) -> bool {
+        (self.passage.from, self.port) == (other.passage.from, other.port)
+    }
 }
 
 /// Messages of one kind for one client.
@@ -51,12 +63,13 @@ impl Clients {
     ) -> Result<(), PtpRejection> {
         let (until, log_interval) = (now + Span::from_secs(i64::from(terms.seconds)), terms.log_interval);
         if let Some(known) = self.find(client, service) {
-            (known.until, known.log_interval) = (until, log_interval);
+            (known.client, known.until, known.log_interval) = (client, until, log_interval);
             return Ok(());
         }
         let newcomer = ClientGrant { client, service, log_interval, until, due: now, sequence: 0 };
         let is_full = self.grants.len() >= self.capacity;
-        let at_address = |grant: &&mut ClientGrant| grant.client.address == client.address && grant.service == service;
+        let at_address =
+            |grant: &&mut ClientGrant| grant.client.passage.from == client.passage.from && grant.service == service;
         if !is_full && self.grants.iter_mut().filter(at_address).count() < PORTS_MAX {
             self.grants.push(newcomer);
             return Ok(());
@@ -69,7 +82,7 @@ impl Clients {
     /// Ends a grant. Whether there was one.
     pub(super) fn cancel(&mut self, client: Client, service: UnicastService) -> bool {
         let before = self.grants.len();
-        self.grants.retain(|grant| grant.client != client || grant.service != service);
+        self.grants.retain(|grant| !grant.client.is(&client) || grant.service != service);
         self.grants.len() < before
     }
 
@@ -80,7 +93,7 @@ impl Clients {
 
     /// The grant of a client; that of Delay_Resp answers requests and is never due.
     pub(super) fn find(&mut self, client: Client, service: UnicastService) -> Option<&mut ClientGrant> {
-        self.grants.iter_mut().find(|grant| grant.client == client && grant.service == service)
+        self.grants.iter_mut().find(|grant| grant.client.is(&client) && grant.service == service)
     }
 
     /// Ends what has run out.

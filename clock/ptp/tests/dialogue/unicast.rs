@@ -52,7 +52,11 @@ impl Pair {
             if let Some(transmit) = ours {
                 let arrived = tai(self.now) + WAY;
                 transmit.ticket.into_iter().for_each(|ticket| self.follower.handle_sent(ticket, stamp_at(self.now)));
-                self.grandmaster.handle_message(transmit.octets.as_slice(), (arrived, CLIENT), self.now);
+                self.grandmaster.handle_message(
+                    transmit.octets.as_slice(),
+                    (arrived, Passage::to_us(CLIENT, MASTER)),
+                    self.now,
+                );
             }
             if let Some(transmit) = theirs {
                 self.audiences.push(transmit.audience);
@@ -205,7 +209,7 @@ fn a_cancellation_is_acknowledged() {
     let mut pair = Pair::unicast(20, 3);
     pair.run(Span::from_secs(5));
     let cancel = crate::grandmaster::signal(own(), &[0, 6, 0, 2, 0xb0, 0]);
-    pair.grandmaster.handle_message(&cancel, (tai(pair.now), CLIENT), pair.now);
+    pair.grandmaster.handle_message(&cancel, (tai(pair.now), Passage::to_us(CLIENT, MASTER)), pair.now);
     assert_eq!(pair.grandmaster.grants(), 2);
     let answer = std::iter::from_fn(|| pair.grandmaster.poll_transmit()).last().expect("an answer");
     let (_, tlvs) = PtpMessage::decode(answer.octets.as_slice()).expect("a message");
@@ -221,7 +225,7 @@ fn a_cancellation_by_another_changes_nothing() {
     for (source, from) in [(own(), NetworkAddress([3; 16])), (port(9), CLIENT)] {
         for service in [0xb0, 0x00, 0x90] {
             let cancel = crate::grandmaster::signal(source, &[0, 6, 0, 2, service, 0]);
-            pair.grandmaster.handle_message(&cancel, (tai(pair.now), from), pair.now);
+            pair.grandmaster.handle_message(&cancel, (tai(pair.now), Passage::to_us(from, MASTER)), pair.now);
         }
     }
     assert_eq!(pair.grandmaster.grants(), 3);
@@ -239,7 +243,7 @@ fn clients_at_one_address_have_grants_of_their_own() {
         grandmaster.set_claim(claim(), now);
         for number in ports {
             let ask = crate::grandmaster::signal(port(*number), &[0, 4, 0, 6, 0xb0, 1, 0, 0, 0, 60]);
-            grandmaster.handle_message(&ask, (tai(now), CLIENT), now);
+            grandmaster.handle_message(&ask, (tai(now), Passage::to_us(CLIENT, MASTER)), now);
         }
         let refused = grandmaster.statistics().rejected(PtpRejection::TooManyClients);
         (grandmaster.grants(), refused)
