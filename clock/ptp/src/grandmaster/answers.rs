@@ -38,6 +38,8 @@ impl Grandmaster {
         }
         match message.body {
             PtpBody::DelayReq(_) => self.answer_delay(&message, arrived, passage),
+            // What is sent to us alone may come from any network, and no clock of this one hears it.
+            PtpBody::Announce(_) | PtpBody::PdelayReq(_) if passage.to.is_some() => Err(PtpRejection::NotToGroup),
             PtpBody::PdelayReq(_) => {
                 let (time, rest) = PtpTimestamp::of(arrived).ok_or(PtpRejection::Timestamp)?;
                 let rest = rest.as_span().ok_or(PtpRejection::Timestamp)?;
@@ -48,8 +50,6 @@ impl Grandmaster {
                 self.outbox.push(PtpTransmit::event(&response, Audience::Neighbour, ticket));
                 Ok(())
             }
-            // What is sent to us alone may come from any network, and no clock of this one hears it.
-            PtpBody::Announce(_) | PtpBody::PdelayReq(_) if passage.to.is_some() => Err(PtpRejection::NotToGroup),
             PtpBody::Announce(announcement) => self.take_announce((&message, announcement), now),
             PtpBody::Signaling(target) => {
                 let client = Client { passage, port: message.source };
