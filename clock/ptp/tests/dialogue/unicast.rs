@@ -52,11 +52,11 @@ impl Pair {
             if let Some(transmit) = ours {
                 let arrived = tai(self.now) + WAY;
                 transmit.ticket.into_iter().for_each(|ticket| self.follower.handle_sent(ticket, stamp_at(self.now)));
-                self.grandmaster.handle_message(
-                    transmit.octets.as_slice(),
-                    (arrived, Passage::to_us(CLIENT, MASTER)),
-                    self.now,
-                );
+                let passage = match transmit.audience {
+                    Audience::One(_) => Passage::to_us(CLIENT, MASTER),
+                    Audience::Everyone | Audience::Neighbour => Passage::to_group(CLIENT),
+                };
+                self.grandmaster.handle_message(transmit.octets.as_slice(), (arrived, passage), self.now);
             }
             if let Some(transmit) = theirs {
                 self.audiences.push(transmit.audience);
