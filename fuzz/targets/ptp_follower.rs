@@ -4,7 +4,7 @@
 
 use ffclock_ptp::{
     ArbitraryTimescale, DelayMechanism, Delivery, ExchangePairing, Follower, FollowerConfig, Grandmaster,
-    GrandmasterClaim, GrandmasterConfig, GrandmasterLimits, GroupService, NetworkAddress, PortIdentity, PtpEvent,
+    GrandmasterClaim, GrandmasterConfig, GrandmasterLimits, GroupService, NetworkAddress, Passage, PortIdentity, PtpEvent,
     PtpMessage, PtpTicket,
 };
 use ffclock_units::{
@@ -88,6 +88,7 @@ impl Run<'_> {
     fn deliver(&mut self, bytes: &[u8]) -> Result<()> {
         let (received, arrived) = (self.stamp()?, self.tai()?);
         let from = NetworkAddress([self.input.int_in_range(0..=4_u8)?; 16]);
+        let from = Passage { from, to: self.input.arbitrary::<bool>()?.then_some(NetworkAddress([9; 16])) };
         self.follower.handle_message_from(bytes, (received, from), self.now);
         self.grandmaster.handle_message(bytes, (arrived, from), self.now);
         Ok(())

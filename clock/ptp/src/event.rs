@@ -119,6 +119,8 @@ rejections! {
     OwnMessage = "own-message",
     /// Of a kind that is not for us: a Delay_Req to a follower, a Sync to a grandmaster, a Management message.
     NotForUs = "not-for-us",
+    /// Sent to this host alone, where only what is sent to all clocks of the network counts.
+    NotToGroup = "not-to-group",
     /// From a port that is not the master that is followed.
     NotMaster = "not-master",
     /// From a clock that is not the master of its path at present (alternate master).
@@ -153,8 +155,10 @@ rejections! {
     StampMissing = "stamp-missing",
     /// A request that by our stamps left after its response came.
     StampsReversed = "stamps-reversed",
-    /// A second neighbour answers on the link.
+    /// A second neighbour answers on the link, or a measurement of a link on which two do.
     SecondNeighbour = "second-neighbour",
+    /// A neighbour's request while the response to its last one, or to sixteen others, waits for its stamp.
+    TooManyNeighbours = "too-many-neighbours",
     /// The neighbour on the link is not the master that is followed, or does not say when our request reached it: how
     /// long a Sync took is not proven by that.
     NeighbourTime = "neighbour-time",

@@ -12,8 +12,8 @@ use crate::syncs::SyncMatcher;
 use crate::tlv::{UnicastService, UnicastWord};
 use crate::transmit::{Outbox, TicketKind};
 use crate::{
-    Audience, DelayMechanism, Delivery, FollowerConfig, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent,
-    PtpMessage, PtpRejection, PtpStatistics, PtpTicket, PtpTimestamp, PtpTransmit,
+    Audience, DelayMechanism, Delivery, FollowerConfig, Master, NetworkAddress, Passage, PortIdentity, PtpBody,
+    PtpEvent, PtpMessage, PtpRejection, PtpStatistics, PtpTicket, PtpTimestamp, PtpTransmit,
 };
 use ffclock_units::{LeapTable, Moment, Mono, ServerQuality, Span, Stamp};
 
@@ -49,8 +49,8 @@ pub struct Follower {
     syncs: SyncMatcher,
     /// The Syncs of the present master; none before the first.
     sync_cadence: Option<Cadence>,
-    /// Where the message at hand came from, and where the last Sync did.
-    sender: Option<NetworkAddress>,
+    /// How the message at hand came, and where the last Sync came from.
+    passage: Option<Passage>,
     master_address: Option<NetworkAddress>,
     requests: DelayRequests,
     link: Option<LinkRequests>,
@@ -83,7 +83,7 @@ impl Follower {
             is_offset_checked: false,
             syncs: SyncMatcher::new(config.reply_timeout),
             sync_cadence: None,
-            sender: None,
+            passage: None,
             master_address: None,
             requests: DelayRequests::new(delay_interval, config.reply_timeout),
             link: is_peer.then(link),
@@ -163,12 +163,12 @@ impl Follower {
         }
     }
 
-    /// As [`handle_message`](Follower::handle_message), with the address that the datagram came from, which
-    /// [`Delivery::Hybrid`] needs.
-    pub fn handle_message_from(&mut self, bytes: &[u8], (received, from): (Stamp, NetworkAddress), now: Moment<Mono>) {
-        self.sender = Some(from);
+    /// As [`handle_message`](Follower::handle_message), with how the datagram came: [`Delivery::Hybrid`] needs the
+    /// sender, and masters that are heard by multicast speak to the group.
+    pub fn handle_message_from(&mut self, bytes: &[u8], (received, passage): (Stamp, Passage), now: Moment<Mono>) {
+        self.passage = Some(passage);
         self.handle_message(bytes, received, now);
-        self.sender = None;
+        self.passage = None;
     }
 
     /// The next event, oldest first.

@@ -12,9 +12,9 @@ use crate::foreign::{ForeignMasters, better};
 use crate::link::LinkResponder;
 use crate::message::LOG_INTERVAL_NONE;
 use crate::tlv::UnicastService;
-use crate::transmit::{Outbox, TicketKind};
+use crate::transmit::{Ends, Outbox, TicketKind};
 use crate::{
-    Announcement, Audience, Correction, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent, PtpFlags, PtpMessage,
+    Announcement, Audience, Correction, Master, Passage, PortIdentity, PtpBody, PtpEvent, PtpFlags, PtpMessage,
     PtpStatistics, PtpTicket, PtpTimestamp, PtpTransmit,
 };
 use clients::{Clients, following};
@@ -187,7 +187,7 @@ impl Grandmaster {
             self.send_announce((sequence, self.config.log_announce_interval), Audience::Everyone);
         }
         while let Some(grant) = self.clients.take_announced().filter(|_| !self.outbox.is_full()) {
-            self.send_announce((grant.sequence, grant.log_interval), Audience::One(grant.client.address));
+            self.send_announce((grant.sequence, grant.log_interval), grant.client.ends());
         }
     }
 
@@ -212,10 +212,10 @@ impl Grandmaster {
         }
         while !self.outbox.is_full() {
             let Some(grant) = self.clients.next_due(now) else { break };
-            let (number, audience) = ((grant.sequence, grant.log_interval), Audience::One(grant.client.address));
+            let (number, ends) = ((grant.sequence, grant.log_interval), grant.client.ends());
             match grant.service {
-                UnicastService::Announce => self.send_announce(number, audience),
-                UnicastService::Sync => self.send_sync((number.0, LOG_INTERVAL_NONE), audience),
+                UnicastService::Announce => self.send_announce(number, ends),
+                UnicastService::Sync => self.send_sync((number.0, LOG_INTERVAL_NONE), ends),
                 UnicastService::DelayResp => debug_assert!(false, "it is never due"),
             }
         }
@@ -231,12 +231,12 @@ impl Grandmaster {
     /// The message of `ticket` left at this time.
     pub fn handle_sent(&mut self, ticket: PtpTicket, left: Moment<Tai>) {
         match ticket.0 {
-            TicketKind::Sync(sequence, audience) => {
+            TicketKind::Sync(sequence, ends) => {
                 let Some((time, correction)) = PtpTimestamp::of(left) else { return };
-                let (body, log_interval) = (PtpBody::FollowUp(time), self.log_of_sync(audience));
-                let plain = self.plain(body, audience);
+                let (body, log_interval) = (PtpBody::FollowUp(time), self.log_of_sync(ends.audience));
+                let plain = self.plain(body, ends.audience);
                 let message = PtpMessage { sequence, correction, log_interval, ..plain };
-                self.outbox.push(PtpTransmit::general(&message, audience));
+                self.outbox.push(PtpTransmit::general(&message, ends));
             }
             TicketKind::LinkResponse(number) => {
                 if let Some(message) = self.link_follow_up(number, left) {
@@ -258,10 +258,10 @@ impl Grandmaster {
         Some(PtpMessage { body: PtpBody::PdelayRespFollowUp(time, requester), correction, ..plain })
     }
 
-    /// A datagram arrived at this time from this address.
-    pub fn handle_message(&mut self, bytes: &[u8], (arrived, from): (Moment<Tai>, NetworkAddress), now: Moment<Mono>) {
+    /// A datagram arrived at this time in this way.
+    pub fn handle_message(&mut self, bytes: &[u8], arrived: (Moment<Tai>, Passage), now: Moment<Mono>) {
         increase(&mut self.events.statistics.received);
-        if let Err(reason) = self.take_in(bytes, (arrived, from), now) {
+        if let Err(reason) = self.take_in(bytes, arrived, now) {
             self.events.reject(reason);
         }
     }
@@ -342,16 +342,18 @@ impl Grandmaster {
         }
     }
 
-    fn send_announce(&mut self, (sequence, log_interval): (u16, i8), audience: Audience) {
-        let plain = self.plain(PtpBody::Announce(self.announcement()), audience);
+    fn send_announce(&mut self, (sequence, log_interval): (u16, i8), ends: impl Into<Ends>) {
+        let ends = ends.into();
+        let plain = self.plain(PtpBody::Announce(self.announcement()), ends.audience);
         let message = PtpMessage { sequence, log_interval, ..plain };
-        self.outbox.push(PtpTransmit::general(&message, audience));
+        self.outbox.push(PtpTransmit::general(&message, ends));
     }
 
-    fn send_sync(&mut self, (sequence, log_interval): (u16, i8), audience: Audience) {
-        let plain = self.plain(PtpBody::Sync(PtpTimestamp::ZERO), audience);
+    fn send_sync(&mut self, (sequence, log_interval): (u16, i8), ends: impl Into<Ends>) {
+        let ends = ends.into();
+        let plain = self.plain(PtpBody::Sync(PtpTimestamp::ZERO), ends.audience);
         let flags = plain.flags.and(PtpFlags::TWO_STEP);
         let message = PtpMessage { sequence, log_interval, flags, ..plain };
-        self.outbox.push(PtpTransmit::event(&message, audience, TicketKind::Sync(sequence, audience)));
+        self.outbox.push(PtpTransmit::event(&message, ends, TicketKind::Sync(sequence, ends)));
     }
 }

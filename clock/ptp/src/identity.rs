@@ -87,6 +87,27 @@ impl fmt::Display for PortIdentity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NetworkAddress(pub [u8; 16]);
 
+/// How a datagram came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Passage {
+    /// Who sent it.
+    pub from: NetworkAddress,
+    /// Our own address that it was sent to; `None` if it was sent to a group, or that is not known.
+    pub to: Option<NetworkAddress>,
+}
+
+impl Passage {
+    /// To a group, or in a way that is not known.
+    pub const fn to_group(from: NetworkAddress) -> Self {
+        Passage { from, to: None }
+    }
+
+    /// To this address of ours alone.
+    pub const fn to_us(from: NetworkAddress, to: NetworkAddress) -> Self {
+        Passage { from, to: Some(to) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;

@@ -53,7 +53,7 @@ pub use config::{ArbitraryTimescale, DelayMechanism, Delivery, ERA, FollowerConf
 pub use event::{LinkDelay, PtpEvent, PtpObservation, PtpRejection, PtpStatistics};
 pub use follower::Follower;
 pub use grandmaster::{Grandmaster, GrandmasterClaim, GrandmasterConfig, GrandmasterLimits, GroupService};
-pub use identity::{ClockIdentity, NetworkAddress, PortIdentity};
+pub use identity::{ClockIdentity, NetworkAddress, Passage, PortIdentity};
 pub use message::{LOG_INTERVAL_NONE, MESSAGE_BYTES_MAX, NotPtp, PtpBody, PtpFlags, PtpMessage};
 pub use octets::PtpOctets;
 pub use pairing::ExchangePairing;

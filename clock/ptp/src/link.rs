@@ -47,10 +47,9 @@ struct OpenLink {
 }
 
 impl OpenLink {
-    /// All that answers one request is of one neighbour: the times of two have no difference.
-    fn check_neighbour(&self, neighbour: PortIdentity) -> Result<(), PtpRejection> {
-        let first = self.response.map(|first| first.neighbour).or(self.left.map(|first| first.neighbour));
-        if first.is_some_and(|first| first != neighbour) { Err(PtpRejection::SecondNeighbour) } else { Ok(()) }
+    /// The neighbour that answered first.
+    fn neighbour(&self) -> Option<PortIdentity> {
+        self.response.map(|first| first.neighbour).or(self.left.map(|first| first.neighbour))
     }
 }
 
@@ -61,6 +60,11 @@ pub(crate) struct LinkRequests {
     open: Option<OpenLink>,
     given_up: Recent,
     answered: Recent,
+    /// Who answered the last request that was answered.
+    answered_by: Option<(u16, PortIdentity)>,
+    /// Whether a second neighbour answers the latest request, and the one before.
+    has_second: bool,
+    had_second: bool,
     interval: Span,
     due: Moment<Mono>,
     timeout: Span,
@@ -74,6 +78,9 @@ impl LinkRequests {
             open: None,
             given_up: Recent::default(),
             answered: Recent::default(),
+            answered_by: None,
+            has_second: false,
+            had_second: false,
             interval,
             due: now,
             timeout,
@@ -99,6 +106,7 @@ impl LinkRequests {
         self.sequence = sequence.wrapping_add(1);
         self.open = Some(OpenLink { sequence, deadline: now + self.timeout, sent: None, response: None, left: None });
         self.due = now + self.interval;
+        self.had_second = core::mem::take(&mut self.has_second);
         Some(Due::Request(sequence))
     }
 
@@ -126,7 +134,6 @@ impl LinkRequests {
         let is_complete = !message.flags.has(PtpFlags::TWO_STEP);
         let (neighbour, correction) = (message.source, message.correction);
         let open = self.find(message)?;
-        open.check_neighbour(neighbour)?;
         if open.response.is_some() {
             return Err(PtpRejection::Duplicate);
         }
@@ -145,7 +152,6 @@ impl LinkRequests {
     ) -> Result<Option<MeasuredLink>, PtpRejection> {
         let neighbour = message.source;
         let open = self.find(message)?;
-        open.check_neighbour(neighbour)?;
         if open.left.is_some() {
             return Err(PtpRejection::Duplicate);
         }
@@ -153,8 +159,19 @@ impl LinkRequests {
         self.complete()
     }
 
+    /// The request that a message answers. Where two neighbours answer, something between us and them passes on what
+    /// is for the link alone, and neither measures it.
     fn find(&mut self, message: &PtpMessage) -> Result<&mut OpenLink, PtpRejection> {
         let sequence = message.sequence;
+        let answered_by = self.answered_by.filter(|(answered, _)| *answered == sequence).map(|(_, first)| first);
+        let first = match &self.open {
+            Some(open) if open.sequence == sequence => open.neighbour(),
+            _ => answered_by,
+        };
+        if first.is_some_and(|first| first != message.source) {
+            self.has_second = true;
+            return Err(PtpRejection::SecondNeighbour);
+        }
         let open = self.open.as_mut().filter(|open| open.sequence == sequence);
         open.ok_or(if self.given_up.has(sequence) {
             PtpRejection::Late
@@ -180,6 +197,10 @@ impl LinkRequests {
         };
         self.open = None;
         self.answered.note(sequence);
+        self.answered_by = Some((sequence, response.neighbour));
+        if self.has_second || self.had_second {
+            return Err(PtpRejection::SecondNeighbour);
+        }
         let (held, more) = times?;
         let limit = |correction: Correction| {
             let span = correction.as_span().filter(|span| Bound::of(*span) <= self.correction_max);
@@ -205,6 +226,7 @@ fn difference(arrived: PtpTimestamp, left: PtpTimestamp) -> Result<Span, PtpReje
 #[derive(Clone, Copy, Debug)]
 struct OpenResponse<T> {
     number: u32,
+    since: Moment<Mono>,
     request: PtpMessage,
     received: T,
 }
@@ -212,30 +234,52 @@ struct OpenResponse<T> {
 /// Our answers to a neighbour. As they are here they state no times, only for how long we held the request (11.4.2, two
 /// steps), so a clock whose time is not known can answer; a grandmaster adds its times. `T` is a reading of the clock
 /// that measures that.
+///
+/// Each neighbour has one response at a time that waits for its stamp. Where all places are taken, another one gets no
+/// response: a flood of requests pushes out no response that waits.
 #[derive(Debug)]
 pub(crate) struct LinkResponder<T> {
-    open: [Option<OpenResponse<T>>; 4],
+    open: [Option<OpenResponse<T>>; PLACES],
     next: u32,
 }
 
+/// Responses that wait for their stamps.
+const PLACES: usize = 16;
+/// A stamp that has not come by then does not come.
+const LONGEST_WAIT: Span = Span::from_secs(1);
+
 impl<T: Copy> LinkResponder<T> {
     pub(crate) const fn new() -> Self {
-        LinkResponder { open: [None; 4], next: 0 }
+        LinkResponder { open: [None; PLACES], next: 0 }
     }
 
     /// The Pdelay_Resp of `own` to a request that arrived at `received`, and the number for its stamp.
-    pub(crate) fn answer(&mut self, request: &PtpMessage, received: T, own: PortIdentity) -> (u32, PtpMessage) {
+    ///
+    /// # Errors
+    /// The response to its last request waits, or those to others take all places.
+    pub(crate) fn answer(
+        &mut self,
+        request: &PtpMessage,
+        (received, now): (T, Moment<Mono>),
+        own: PortIdentity,
+    ) -> Result<(u32, PtpMessage), PtpRejection> {
+        for place in &mut self.open {
+            place.take_if(|open| now - open.since >= LONGEST_WAIT);
+        }
+        let is_answered = self.open.iter().flatten().any(|open| open.request.source == request.source);
+        let free = self.open.iter_mut().find(|place| place.is_none()).filter(|_| !is_answered);
+        let place = free.ok_or(PtpRejection::TooManyNeighbours)?;
         let number = self.next;
         self.next = number.wrapping_add(1);
-        self.open[number as usize % 4] = Some(OpenResponse { number, request: *request, received });
+        *place = Some(OpenResponse { number, since: now, request: *request, received });
         let body = PtpBody::PdelayResp(PtpTimestamp::ZERO, request.source);
         let plain = PtpMessage::plain(own, request.domain, body);
-        (number, PtpMessage { flags: PtpFlags::TWO_STEP, sequence: request.sequence, ..plain })
+        Ok((number, PtpMessage { flags: PtpFlags::TWO_STEP, sequence: request.sequence, ..plain }))
     }
 
     /// The Pdelay_Resp_Follow_Up, now that the response has left; `held` says how long after the request arrived.
     pub(crate) fn follow_up(&mut self, number: u32, held: impl Fn(T) -> Span, own: PortIdentity) -> Option<PtpMessage> {
-        let open = self.open[number as usize % 4].take_if(|open| open.number == number)?;
+        let open = self.open.iter_mut().find_map(|place| place.take_if(|open| open.number == number))?;
         let correction = open.request.correction.as_span().map(|before| Correction::of(before + held(open.received)));
         let body = PtpBody::PdelayRespFollowUp(PtpTimestamp::ZERO, open.request.source);
         let plain = PtpMessage::plain(own, open.request.domain, body);

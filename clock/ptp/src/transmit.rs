@@ -24,6 +24,20 @@ pub enum Audience {
     One(NetworkAddress),
 }
 
+/// The two ends of the way of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) audience: Audience,
+    /// The address of ours that it leaves from; `None` where any will do.
+    pub(crate) from: Option<NetworkAddress>,
+}
+
+impl From<Audience> for Ends {
+    fn from(audience: Audience) -> Self {
+        Ends { audience, from: None }
+    }
+}
+
 /// Brings the stamp of one message back. It cannot be copied, so a stamp cannot end up with another message.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PtpTicket(pub(crate) TicketKind);
@@ -34,7 +48,7 @@ pub(crate) enum TicketKind {
     DelayReq(u16),
     LinkRequest(u16),
     LinkResponse(u32),
-    Sync(u16, Audience),
+    Sync(u16, Ends),
 }
 
 /// A message to send.
@@ -46,21 +60,25 @@ pub struct PtpTransmit {
     pub channel: Channel,
     /// For whom.
     pub audience: Audience,
+    /// The address of ours that it is to leave from, which is that which was asked; `None` where any will do.
+    pub from: Option<NetworkAddress>,
     /// To be handed back with the stamp of the message; `None` where no stamp is needed.
     pub ticket: Option<PtpTicket>,
 }
 
 impl PtpTransmit {
     /// A message of which no stamp is needed.
-    pub(crate) fn general(message: &PtpMessage, audience: Audience) -> Self {
+    pub(crate) fn general(message: &PtpMessage, ends: impl Into<Ends>) -> Self {
         debug_assert!(message.body.kind() >= 8, "the others are events");
-        PtpTransmit { octets: message.encode(), channel: Channel::General, audience, ticket: None }
+        let Ends { audience, from } = ends.into();
+        PtpTransmit { octets: message.encode(), channel: Channel::General, audience, from, ticket: None }
     }
 
     /// A message whose stamp comes back with a ticket.
-    pub(crate) fn event(message: &PtpMessage, audience: Audience, ticket: TicketKind) -> Self {
+    pub(crate) fn event(message: &PtpMessage, ends: impl Into<Ends>, ticket: TicketKind) -> Self {
         debug_assert!(!matches!(message.body, PtpBody::Announce(_)), "an Announce has no stamp");
-        PtpTransmit { octets: message.encode(), channel: Channel::Event, audience, ticket: Some(PtpTicket(ticket)) }
+        let (Ends { audience, from }, ticket) = (ends.into(), Some(PtpTicket(ticket)));
+        PtpTransmit { octets: message.encode(), channel: Channel::Event, audience, from, ticket }
     }
 }
 

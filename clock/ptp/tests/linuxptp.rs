@@ -268,7 +268,7 @@ fn serve(ptp4l: &mut Ptp4l, config: GrandmasterConfig) -> i64 {
         );
         grandmaster.set_claim(claim, wire.now());
         if let Some((length, from)) = wire.receive(&mut bytes) {
-            let arrived = (wire.tai(wire.elapsed()), address(from.ip()));
+            let arrived = (wire.tai(wire.elapsed()), Passage::to_group(address(from.ip())));
             grandmaster.handle_message(&bytes[..length], arrived, wire.now());
         }
         grandmaster.handle_timeout(wire.now());

@@ -7,7 +7,7 @@
 use crate::address;
 use crate::hardware::{CardPassage, CardStamp};
 use ffclock_units::{Moment, Phc, Span, Utc};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const HEADER: usize = 16;
 /// `SCM_TIMESTAMPING_PKTINFO` of asm-generic/socket.h.
@@ -24,6 +24,8 @@ pub(crate) struct Extras {
     pub(crate) stamped: Option<Moment<Utc>>,
     /// The stamp of the network card by its own clock.
     pub(crate) by_card: Option<CardStamp>,
+    /// The address that the packet was sent to, and the number of the device on which it came.
+    pub(crate) to: Option<(IpAddr, u32)>,
     /// Why the entry is in the error queue.
     pub(crate) error: Option<QueuedError>,
 }
@@ -55,6 +57,8 @@ pub(crate) fn parse(control: &[u8]) -> Extras {
                 shown = hardware_stamp(data);
             }
             (libc::SOL_SOCKET, PACKET_INFORMATION) => passage = passage_of(data),
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => extras.to = ipv4_destination(data),
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => extras.to = ipv6_destination(data),
             (libc::IPPROTO_IP, libc::IP_RECVERR)
             | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
             | (SOL_PACKET, PACKET_TX_TIMESTAMP) => {
@@ -131,6 +135,37 @@ pub(crate) fn own_address(control: &mut [u8]) -> (usize, usize) {
         begin = after;
     }
     (0, 0)
+}
+
+/// An `in_pktinfo`: the device, the address of ours that an answer leaves from, and the one in the packet.
+fn ipv4_destination(data: &[u8]) -> Option<(IpAddr, u32)> {
+    let device = u32::from_ne_bytes(*data.first_chunk()?);
+    let octets: [u8; 4] = *data.get(8..)?.first_chunk()?;
+    Some((Ipv4Addr::from(octets).into(), device))
+}
+
+/// An `in6_pktinfo`: the address in the packet, and the device.
+fn ipv6_destination(data: &[u8]) -> Option<(IpAddr, u32)> {
+    let octets: [u8; 16] = *data.first_chunk()?;
+    let device = u32::from_ne_bytes(*data.get(16..)?.first_chunk()?);
+    Some((Ipv6Addr::from(octets).into(), device))
+}
+
+/// A message that lets a packet leave from this address of ours, and how many of the bytes it is.
+pub(crate) fn leave_from(own: IpAddr) -> ([u8; 40], usize) {
+    let mut message = [0; 40];
+    let (level, kind, place, length) = match own {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_PKTINFO, HEADER + 4, HEADER + 12),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, HEADER, HEADER + 20),
+    };
+    message[..8].copy_from_slice(&length.to_ne_bytes());
+    message[8..12].copy_from_slice(&level.to_ne_bytes());
+    message[12..16].copy_from_slice(&kind.to_ne_bytes());
+    match own {
+        IpAddr::V4(ip) => message[place..place + 4].copy_from_slice(&ip.octets()),
+        IpAddr::V6(ip) => message[place..place + 16].copy_from_slice(&ip.octets()),
+    }
+    (message, length.next_multiple_of(8))
 }
 
 type Split<'a> = (libc::c_int, libc::c_int, &'a [u8], &'a [u8]);

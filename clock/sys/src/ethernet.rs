@@ -68,7 +68,7 @@ impl StampedSocket {
         (kind, to): (FrameKind, DeviceAddress),
         stamper: &mut Stamper,
     ) -> io::Result<Sent> {
-        self.hand_over(bytes, Some(&RawAddress::encode_frames(kind, to)), stamper)
+        self.hand_over(bytes, (Some(&RawAddress::encode_frames(kind, to)), &[]), stamper)
     }
 }
 

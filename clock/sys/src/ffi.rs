@@ -79,8 +79,12 @@ pub(crate) fn receive_message(fd: BorrowedFd<'_>, buffer: &mut [u8], flags: libc
     Ok(Message { length, flags: header.msg_flags, address, control, control_length: header.msg_controllen as usize })
 }
 
-/// One packet, to `to` or to the address that the socket is connected to.
-pub(crate) fn send_message(fd: BorrowedFd<'_>, bytes: &[u8], to: Option<&RawAddress>) -> io::Result<usize> {
+/// One packet, to `to` or to the address that the socket is connected to, with these control messages.
+pub(crate) fn send_message(
+    fd: BorrowedFd<'_>,
+    bytes: &[u8],
+    (to, control): (Option<&RawAddress>, &[u8]),
+) -> io::Result<usize> {
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     // SAFETY: a msghdr is made of integers and pointers, for which zero is a value.
     let mut header: libc::msghdr = unsafe { core::mem::zeroed() };
@@ -90,6 +94,10 @@ pub(crate) fn send_message(fd: BorrowedFd<'_>, bytes: &[u8], to: Option<&RawAddr
     }
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
+    if !control.is_empty() {
+        header.msg_control = control.as_ptr().cast_mut().cast();
+        header.msg_controllen = control.len() as _;
+    }
     // SAFETY: every pointer in the header points to memory of the stated size that outlives the call; sendmsg only
     // reads from it.
     checked_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) })

@@ -8,8 +8,10 @@
 #[cfg(target_os = "linux")]
 use crate::address::RawAddress;
 #[cfg(target_os = "linux")]
+use crate::cmsg;
+#[cfg(target_os = "linux")]
 use crate::ffi;
-use crate::{StampMode, StampedSocket};
+use crate::{Sent, StampMode, StampedSocket, Stamper};
 use std::io;
 use std::net::SocketAddr;
 #[cfg(target_os = "linux")]
@@ -50,6 +52,14 @@ impl StampedSocket {
     pub fn towards(_: SocketAddr, _: StampMode) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    /// There are no such sockets here.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn send_between(&mut self, _: &[u8], _: (std::net::IpAddr, SocketAddr), _: &mut Stamper) -> io::Result<Sent> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -70,7 +80,12 @@ impl StampedSocket {
         let socket = shared(at)?;
         speak_on(&socket, group.ip(), number)?;
         join(&socket, group.ip(), number)?;
-        Self::of(socket, None, mode)
+        if group.is_ipv4() {
+            return Self::of(socket, None, mode);
+        }
+        // Of IPv6 the kernel hands over what came to the group on any device on which some socket joined it.
+        state_destinations(&socket, group.ip())?;
+        Ok(Self::of(socket, None, mode)?.on_device_alone(device))
     }
 
     /// A socket that hears all that comes to this port on the device of this number, addressed to it or to one of the
@@ -93,7 +108,24 @@ impl StampedSocket {
         for group in groups {
             join(&socket, *group, number)?;
         }
+        state_destinations(&socket, *first)?;
         Self::of(socket, None, mode)
+    }
+
+    /// Sends a packet from one of our addresses, such as the one that a request came to
+    /// ([`Received::to`](crate::Received::to)).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); or the address is not ours.
+    pub fn send_between(
+        &mut self,
+        bytes: &[u8],
+        (from, to): (IpAddr, SocketAddr),
+        stamper: &mut Stamper,
+    ) -> io::Result<Sent> {
+        let (control, length) = cmsg::leave_from(from);
+        let control = control.get(..length).unwrap_or_default();
+        self.hand_over(bytes, (Some(&RawAddress::encode(to)), control), stamper)
     }
 
     /// A socket that talks to `peer` alone ([`send`](Self::send)), from the port that the peer has too.
@@ -127,6 +159,15 @@ fn speak_on(socket: &UdpSocket, family: IpAddr, number: libc::c_int) -> io::Resu
             set(libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_LOOP, 0)?;
             set(libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0)
         }
+    }
+}
+
+/// With each packet comes the address that it was sent to.
+#[cfg(target_os = "linux")]
+fn state_destinations(socket: &UdpSocket, family: IpAddr) -> io::Result<()> {
+    match family {
+        IpAddr::V4(_) => ffi::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+        IpAddr::V6(_) => ffi::set_option(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
     }
 }
 
@@ -229,6 +270,28 @@ mod tests {
         let by_unicast = UdpSocket::bind("127.0.0.1:0").unwrap();
         by_unicast.send_to(&[0; 6], own).unwrap();
         assert_eq!(heard(&mut served, &mut stamper), [3, 4, 6]);
+        let next_heard = |served: &mut StampedSocket, stamper: &mut Stamper| {
+            for _ in 0..5000 {
+                if let Some(SocketEvent::Received(received)) = served.next_event(&mut [0; 64], stamper).unwrap() {
+                    return (received.to.unwrap(), received.from);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            panic!("nothing is heard");
+        };
+        speaker.send_to(&[0; 3], first, &mut stamper).unwrap();
+        assert_eq!(next_heard(&mut served, &mut stamper).0, groups[0]);
+        let host: IpAddr = "127.0.81.7".parse().unwrap();
+        by_unicast.send_to(&[0; 6], SocketAddr::new(host, at)).unwrap();
+        let (asked, client) = next_heard(&mut served, &mut stamper);
+        assert_eq!(asked, host);
+        // From where it was asked, and from nowhere else: the client is connected to that.
+        by_unicast.connect(SocketAddr::new(host, at)).unwrap();
+        by_unicast.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        served.send_to(&[0; 4], client, &mut stamper).unwrap();
+        served.send_between(&[0; 9], (asked, client), &mut stamper).unwrap();
+        assert_eq!(by_unicast.recv(&mut [0; 20]).unwrap(), 9);
+        assert!(served.send_between(&[0; 9], ("192.0.2.1".parse().unwrap(), client), &mut stamper).is_err());
         assert!(StampedSocket::on_device((at, lo), &[], StampMode::User).is_err());
     }
 

@@ -20,7 +20,7 @@ use crate::stamper::{Arrival, DepartureStamp};
 use crate::{BestStamp, CardUse, StampDiscarded, StampQuality, StampShifts, Stamper};
 use ffclock_units::{Moment, Phc, Stamp, Utc};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Who stamps the packets.
@@ -65,6 +65,9 @@ pub struct Received {
     pub is_truncated: bool,
     /// Who sent it; no address (`[::]:0`) over Ethernet.
     pub from: SocketAddr,
+    /// The address that it was sent to, ours or that of a group, where the socket hears both
+    /// ([`StampedSocket::on_device`]).
+    pub to: Option<IpAddr>,
     /// The device that sent it, over Ethernet alone.
     pub device: Option<DeviceAddress>,
     /// Read right after the packet was taken over: it came earlier.
@@ -112,6 +115,8 @@ pub struct StampedSocket {
     queues_errors: bool,
     /// An error that a call returned.
     pending: Option<PeerError>,
+    /// The number of the only device whose packets count: the kernel may hand over a group's from any.
+    device: Option<u32>,
 }
 
 impl StampedSocket {
@@ -161,7 +166,14 @@ impl StampedSocket {
             seen: [None; 4],
             queues_errors,
             pending: None,
+            device: None,
         })
+    }
+
+    /// Packets that came on another device than this one are left out from now on.
+    pub(crate) const fn on_device_alone(mut self, number: u32) -> Self {
+        self.device = Some(number);
+        self
     }
 
     /// Takes the stamps of this network card from now on, which the stamper knows
@@ -264,7 +276,7 @@ impl StampedSocket {
     /// When the kernel does not take the packet. An error that is about earlier packets comes from
     /// [`next_event`](Self::next_event) instead.
     pub fn send(&mut self, bytes: &[u8], stamper: &mut Stamper) -> io::Result<Sent> {
-        self.hand_over(bytes, None, stamper)
+        self.hand_over(bytes, (None, &[]), stamper)
     }
 
     /// Sends a packet to `to` from a socket that is not connected.
@@ -272,7 +284,7 @@ impl StampedSocket {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn send_to(&mut self, bytes: &[u8], to: SocketAddr, stamper: &mut Stamper) -> io::Result<Sent> {
-        self.hand_over(bytes, Some(&RawAddress::encode(to)), stamper)
+        self.hand_over(bytes, (Some(&RawAddress::encode(to)), &[]), stamper)
     }
 
     /// The next thing that happened, stamps of packets sent before packets received; `None` when there is nothing more.
@@ -302,7 +314,7 @@ impl StampedSocket {
     pub(crate) fn hand_over(
         &mut self,
         bytes: &[u8],
-        to: Option<&RawAddress>,
+        (to, control): (Option<&RawAddress>, &[u8]),
         stamper: &mut Stamper,
     ) -> io::Result<Sent> {
         // The kernel reports an ICMP message about an earlier packet in place of sending this one, so it is tried
@@ -310,7 +322,7 @@ impl StampedSocket {
         let mut tries = 3;
         loop {
             let departure = if self.is_in_kernel() { stamper.depart_for_kernel(self.card) } else { stamper.depart() };
-            let error = match ffi::send_message(self.socket.as_fd(), bytes, to) {
+            let error = match ffi::send_message(self.socket.as_fd(), bytes, (to, control)) {
                 Ok(_) => return Ok(self.sent(departure)),
                 Err(error) => error,
             };
@@ -367,6 +379,10 @@ impl StampedSocket {
             SocketAddr::V6(_) => 48,
         };
         let stamps = kernel_stamps::of_received(message);
+        if self.device.zip(stamps.to).is_some_and(|(device, (_, came_on))| device != came_on) {
+            return None;
+        }
+        let to = stamps.to.map(|(address, _)| address);
         let kernel = if self.is_in_kernel() {
             let (stamped, answers) = (stamps.stamped, self.judge.latest_mark());
             stamper.received(&Arrival { stamped, ip_length: message.length + headers, answers })
@@ -379,7 +395,7 @@ impl StampedSocket {
         });
         let best = self.judge.received(user, &BetterStamps { kernel, card });
         let is_truncated = message.flags & libc::MSG_TRUNC != 0;
-        Some(Received { length: message.length, is_truncated, from, device, user, kernel, best })
+        Some(Received { length: message.length, is_truncated, from, to, device, user, kernel, best })
     }
 
     /// The next event of the error queue.

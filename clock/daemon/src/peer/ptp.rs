@@ -154,7 +154,7 @@ impl Ptp {
                         if card::is_timed(octets) {
                             self.note_shortfall(received.best.shortfall);
                         }
-                        let received = (received.best.stamp, link::sender(&received));
+                        let received = (received.best.stamp, link::passage(&received));
                         self.follower.handle_message_from(octets, received, context.now);
                     }
                     Ok(Some(SocketEvent::Unreachable(error))) => {

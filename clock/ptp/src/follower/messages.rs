@@ -9,8 +9,8 @@ use crate::syncs::MatchedSync;
 use crate::tlv::{Tlvs, UnicastService, UnicastWord};
 use crate::transmit::TicketKind;
 use crate::{
-    Announcement, ArbitraryTimescale, Audience, ERA, LinkDelay, Master, PERIOD_TOLERANCE, PortIdentity, PtpBody,
-    PtpEvent, PtpFlags, PtpMessage, PtpObservation, PtpRejection, PtpTimestamp, PtpTransmit,
+    Announcement, ArbitraryTimescale, Audience, Delivery, ERA, LinkDelay, Master, PERIOD_TOLERANCE, PortIdentity,
+    PtpBody, PtpEvent, PtpFlags, PtpMessage, PtpObservation, PtpRejection, PtpTimestamp, PtpTransmit,
 };
 use ffclock_units::{Direction, Moment, Mono, Server, Span, Stamp, Tai};
 
@@ -22,6 +22,7 @@ impl Follower {
     pub(super) fn take_in(&mut self, bytes: &[u8], received: Stamp, now: Moment<Mono>) -> Result<(), PtpRejection> {
         let (message, tlvs) = PtpMessage::decode(bytes)?;
         self.check_header(&message)?;
+        self.check_passage(&message)?;
         if let Some(broken) = tlvs.clone().find_map(Result::err) {
             return Err(broken.into());
         }
@@ -29,7 +30,7 @@ impl Follower {
             PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, (received, now)),
             PtpBody::Sync(origin) => {
                 self.check_master(&message)?;
-                self.master_address = self.sender.or(self.master_address);
+                self.master_address = self.passage.map(|passage| passage.from).or(self.master_address);
                 let matched = self.syncs.sync((&message, origin), received, now)?;
                 self.note_sync(&message, now);
                 self.take_sync(matched, now)
@@ -40,7 +41,7 @@ impl Follower {
                 self.take_sync(matched, now)
             }
             PtpBody::DelayResp(arrived, requester) => self.take_delay_resp((&message, arrived), requester),
-            PtpBody::PdelayReq(_) => self.answer_neighbour(&message, received),
+            PtpBody::PdelayReq(_) => self.answer_neighbour(&message, (received, now)),
             PtpBody::PdelayResp(arrived, requester) => {
                 self.check_requester(requester)?;
                 let link = self.link.as_mut().ok_or(PtpRejection::NotForUs)?;
@@ -68,6 +69,14 @@ impl Follower {
         } else {
             Ok(())
         }
+    }
+
+    /// By multicast nothing but the answer to a request comes to us alone: what does may come from any network.
+    fn check_passage(&self, message: &PtpMessage) -> Result<(), PtpRejection> {
+        let is_to_us = self.passage.is_some_and(|passage| passage.to.is_some());
+        let is_answer = matches!(message.body, PtpBody::DelayResp(..));
+        let is_stray = is_to_us && !is_answer && !matches!(self.config.delivery, Delivery::Unicast(_));
+        if is_stray { Err(PtpRejection::NotToGroup) } else { Ok(()) }
     }
 
     fn check_master(&self, message: &PtpMessage) -> Result<(), PtpRejection> {
@@ -244,11 +253,11 @@ impl Follower {
         }
     }
 
-    fn answer_neighbour(&mut self, request: &PtpMessage, received: Stamp) -> Result<(), PtpRejection> {
+    fn answer_neighbour(&mut self, request: &PtpMessage, received: (Stamp, Moment<Mono>)) -> Result<(), PtpRejection> {
         if self.link.is_none() {
             return Err(PtpRejection::NotForUs);
         }
-        let (number, response) = self.responder.answer(request, received, self.own);
+        let (number, response) = self.responder.answer(request, received, self.own)?;
         let ticket = TicketKind::LinkResponse(number);
         self.outbox.push(PtpTransmit::event(&response, Audience::Neighbour, ticket));
         Ok(())

@@ -6,9 +6,9 @@ use crate::cadence::interval_of;
 use crate::config::STEPS_REMOVED_MAX;
 use crate::message::LOG_INTERVAL_NONE;
 use crate::tlv::{Tlvs, UnicastService, UnicastTerms, UnicastWord};
-use crate::transmit::TicketKind;
+use crate::transmit::{Ends, TicketKind};
 use crate::{
-    Announcement, Audience, Channel, ClockClass, Correction, Master, NetworkAddress, PortIdentity, PtpBody, PtpEvent,
+    Announcement, Audience, Channel, ClockClass, Correction, Master, Passage, PortIdentity, PtpBody, PtpEvent,
     PtpFlags, PtpMessage, PtpRejection, PtpTimestamp, PtpTransmit,
 };
 use ffclock_units::{Moment, Mono, Tai};
@@ -20,7 +20,7 @@ impl Grandmaster {
     pub(super) fn take_in(
         &mut self,
         bytes: &[u8],
-        (arrived, from): (Moment<Tai>, NetworkAddress),
+        (arrived, passage): (Moment<Tai>, Passage),
         now: Moment<Mono>,
     ) -> Result<(), PtpRejection> {
         let (message, tlvs) = PtpMessage::decode(bytes)?;
@@ -37,11 +37,13 @@ impl Grandmaster {
             return Err(broken.into());
         }
         match message.body {
-            PtpBody::DelayReq(_) => self.answer_delay(&message, arrived, from),
+            PtpBody::DelayReq(_) => self.answer_delay(&message, arrived, passage),
+            // What is sent to us alone may come from any network, and no clock of this one hears it.
+            PtpBody::Announce(_) | PtpBody::PdelayReq(_) if passage.to.is_some() => Err(PtpRejection::NotToGroup),
             PtpBody::PdelayReq(_) => {
-                let (number, plain) = self.responder.answer(&message, arrived, self.own);
                 let (time, rest) = PtpTimestamp::of(arrived).ok_or(PtpRejection::Timestamp)?;
                 let rest = rest.as_span().ok_or(PtpRejection::Timestamp)?;
+                let (number, plain) = self.responder.answer(&message, (arrived, now), self.own)?;
                 let body = PtpBody::PdelayResp(time, message.source);
                 let response = PtpMessage { body, correction: Correction::of(-rest), ..plain };
                 let ticket = TicketKind::LinkResponse(number);
@@ -50,7 +52,7 @@ impl Grandmaster {
             }
             PtpBody::Announce(announcement) => self.take_announce((&message, announcement), now),
             PtpBody::Signaling(target) => {
-                let client = Client { address: from, port: message.source };
+                let client = Client { passage, port: message.source };
                 self.negotiate((client, target), tlvs, now)
             }
             _ => Err(PtpRejection::NotForUs),
@@ -62,28 +64,29 @@ impl Grandmaster {
         &mut self,
         request: &PtpMessage,
         arrived: Moment<Tai>,
-        from: NetworkAddress,
+        passage: Passage,
     ) -> Result<(), PtpRejection> {
         if !self.is_serving() {
             return Err(PtpRejection::NotForUs);
         }
-        let is_unicast = request.flags.has(PtpFlags::UNICAST) || self.config.group == GroupService::UnicastOnly;
-        let is_granted = self.clients.find(from, UnicastService::DelayResp).is_some();
+        let is_group = self.config.group == GroupService::Multicast && passage.to.is_none();
+        let client = Client { passage, port: request.source };
+        let is_granted = self.clients.find(client, UnicastService::DelayResp).is_some();
         if !is_granted && self.config.group == GroupService::UnicastOnly {
             return Err(PtpRejection::NotAsked);
         }
-        let (audience, log_interval) = if is_unicast {
-            (Audience::One(from), LOG_INTERVAL_NONE)
+        let (ends, log_interval) = if is_group && !request.flags.has(PtpFlags::UNICAST) {
+            (Audience::Everyone.into(), self.config.log_delay_interval)
         } else {
-            (Audience::Everyone, self.config.log_delay_interval)
+            (client.ends(), LOG_INTERVAL_NONE)
         };
         let (time, rest) = PtpTimestamp::of(arrived).ok_or(PtpRejection::Timestamp)?;
         let spans = request.correction.as_span().zip(rest.as_span());
         let (before, rest) = spans.ok_or(PtpRejection::Correction)?;
-        let plain = self.plain(PtpBody::DelayResp(time, request.source), audience);
+        let plain = self.plain(PtpBody::DelayResp(time, request.source), ends.audience);
         let correction = Correction::of(before - rest);
         let message = PtpMessage { sequence: request.sequence, correction, log_interval, ..plain };
-        self.outbox.push(PtpTransmit::general(&message, audience));
+        self.outbox.push(PtpTransmit::general(&message, ends));
         Ok(())
     }
 
@@ -123,15 +126,16 @@ impl Grandmaster {
         if target != self.own && target != PortIdentity::ANY {
             return Err(PtpRejection::NotForUs);
         }
-        let audience = Audience::One(client.address);
+        let Ends { audience, from } = client.ends();
         let mut answer = self.plain(PtpBody::Signaling(client.port), audience).encode();
         let length_before = answer.as_slice().len();
         for word in tlvs.flatten().filter_map(|tlv| UnicastWord::read(&tlv)).take(WORDS_MAX) {
             match word {
                 UnicastWord::Request(service, terms) => self.grant(client, (service, terms), now).write(&mut answer),
                 UnicastWord::Cancel(service) => {
-                    self.clients.cancel(client.address, service);
-                    self.events.push(PtpEvent::Cancelled(service));
+                    if self.clients.cancel(client, service) {
+                        self.events.push(PtpEvent::Cancelled(service));
+                    }
                     UnicastWord::AcknowledgeCancel(service).write(&mut answer);
                 }
                 UnicastWord::AcknowledgeCancel(_) => {}
@@ -141,7 +145,7 @@ impl Grandmaster {
         if answer.as_slice().len() > length_before {
             answer.set_sequence(self.signals);
             self.signals = self.signals.wrapping_add(1);
-            self.outbox.push(PtpTransmit { octets: answer, channel: Channel::General, audience, ticket: None });
+            self.outbox.push(PtpTransmit { octets: answer, channel: Channel::General, audience, from, ticket: None });
         }
         Ok(())
     }

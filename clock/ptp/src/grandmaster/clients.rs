@@ -1,15 +1,30 @@
 //! Who gets unicast messages: a table of fixed size (IEEE 1588-2019, 16.1).
 
 use crate::cadence::interval_of;
-use crate::{NetworkAddress, PortIdentity, PtpRejection, UnicastService, UnicastTerms};
+use crate::transmit::Ends;
+use crate::{Audience, Passage, PortIdentity, PtpRejection, UnicastService, UnicastTerms};
 use alloc::vec::Vec;
 use ffclock_units::{Moment, Mono, Span};
 
-/// Who asks for messages.
+/// Clients at one address, each a port of its own.
+const PORTS_MAX: usize = 4;
+
+/// Who asks for messages: a port at an address. Another one ends or changes nothing of what it has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Client {
-    pub(super) address: NetworkAddress,
+    pub(super) passage: Passage,
     pub(super) port: PortIdentity,
+}
+
+impl Client {
+    /// The way back.
+    pub(super) const fn ends(&self) -> Ends {
+        Ends { audience: Audience::One(self.passage.from), from: self.passage.to }
+    }
+
+    fn is(&self, other: &Client) -> bool {
+        (self.passage.from, self.port) == (other.passage.from, other.port)
+    }
 }
 
 /// Messages of one kind for one client.
@@ -35,10 +50,11 @@ impl Clients {
         Clients { grants: Vec::new(), capacity }
     }
 
-    /// Gives a client what it asked for; a grant that it has already is renewed.
+    /// Gives a client what it asked for; a grant that it has already is renewed. Where no place is left, or none for its
+    /// address, it gets that of another port at its address: a client that was started again may have another identity.
     ///
     /// # Errors
-    /// All places are taken.
+    /// All places are taken, and none by its address.
     pub(super) fn grant(
         &mut self,
         client: Client,
@@ -46,20 +62,28 @@ impl Clients {
         now: Moment<Mono>,
     ) -> Result<(), PtpRejection> {
         let (until, log_interval) = (now + Span::from_secs(i64::from(terms.seconds)), terms.log_interval);
-        if let Some(known) = self.find(client.address, service) {
+        if let Some(known) = self.find(client, service) {
             (known.client, known.until, known.log_interval) = (client, until, log_interval);
             return Ok(());
         }
-        if self.grants.len() >= self.capacity {
-            return Err(PtpRejection::TooManyClients);
+        let newcomer = ClientGrant { client, service, log_interval, until, due: now, sequence: 0 };
+        let is_full = self.grants.len() >= self.capacity;
+        let at_address =
+            |grant: &&mut ClientGrant| grant.client.passage.from == client.passage.from && grant.service == service;
+        if !is_full && self.grants.iter_mut().filter(at_address).count() < PORTS_MAX {
+            self.grants.push(newcomer);
+            return Ok(());
         }
-        self.grants.push(ClientGrant { client, service, log_interval, until, due: now, sequence: 0 });
+        let first_to_end = self.grants.iter_mut().filter(at_address).min_by_key(|grant| grant.until);
+        *first_to_end.ok_or(PtpRejection::TooManyClients)? = newcomer;
         Ok(())
     }
 
-    /// Ends a grant.
-    pub(super) fn cancel(&mut self, address: NetworkAddress, service: UnicastService) {
-        self.grants.retain(|grant| grant.client.address != address || grant.service != service);
+    /// Ends a grant. Whether there was one.
+    pub(super) fn cancel(&mut self, client: Client, service: UnicastService) -> bool {
+        let before = self.grants.len();
+        self.grants.retain(|grant| !grant.client.is(&client) || grant.service != service);
+        self.grants.len() < before
     }
 
     /// Ends all grants.
@@ -68,8 +92,8 @@ impl Clients {
     }
 
     /// The grant of a client; that of Delay_Resp answers requests and is never due.
-    pub(super) fn find(&mut self, address: NetworkAddress, service: UnicastService) -> Option<&mut ClientGrant> {
-        self.grants.iter_mut().find(|grant| grant.client.address == address && grant.service == service)
+    pub(super) fn find(&mut self, client: Client, service: UnicastService) -> Option<&mut ClientGrant> {
+        self.grants.iter_mut().find(|grant| grant.client.is(&client) && grant.service == service)
     }
 
     /// Ends what has run out.

@@ -312,7 +312,7 @@ fn the_master_alone_is_asked_in_hybrid_mode() {
     let sync_from = |script: &mut Script, source: PortIdentity, from: NetworkAddress| {
         let (sync, follow_up) = script.sync_pair();
         for message in [sync, follow_up].map(|message| PtpMessage { source, ..message }) {
-            let received = (stamp_at(script.now), from);
+            let received = (stamp_at(script.now), Passage::to_group(from));
             script.follower.handle_message_from(message.encode().as_slice(), received, script.now);
         }
         script.events()
@@ -331,7 +331,19 @@ fn the_master_alone_is_asked_in_hybrid_mode() {
     let response = script.response(&request);
     script.now = script.now + WAY + WAY;
     let unicast = PtpMessage { flags: PtpFlags::UNICAST, log_interval: LOG_INTERVAL_NONE, ..response };
-    assert_eq!(observations(&script.deliver(&unicast)).len(), 1);
+    let bytes = unicast.encode();
+    let to_us = |bytes: &[u8], script: &mut Script| {
+        let received = (stamp_at(script.now), Passage::to_us(first, second));
+        script.follower.handle_message_from(bytes, received, script.now);
+        script.events()
+    };
+    assert_eq!(observations(&to_us(bytes.as_slice(), &mut script)).len(), 1);
+    let (sync, follow_up) = script.sync_pair();
+    let announced = message(script.master, 1, PtpBody::Announce(script.announced));
+    for stray in [sync, follow_up, announced] {
+        let events = to_us(stray.encode().as_slice(), &mut script);
+        assert_eq!(events, rejected(PtpRejection::NotToGroup), "it may come from any network");
+    }
 }
 
 /// IEEE 1588-2019, 11.4.2: in one step the correction is the time for which the neighbour held the request.

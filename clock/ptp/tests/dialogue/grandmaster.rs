@@ -5,7 +5,7 @@ use crate::unicast::claim;
 use ffclock_ptp::*;
 use ffclock_units::{Moment, Mono, Span};
 
-const FROM: NetworkAddress = NetworkAddress([2; 16]);
+const FROM: Passage = Passage::to_group(NetworkAddress([2; 16]));
 
 /// A Signaling message to all ports, with these octets after it.
 pub fn signal(source: PortIdentity, tail: &[u8]) -> Vec<u8> {
@@ -118,7 +118,8 @@ fn a_delay_request_is_answered() {
     let held = Correction::of(Span::from_micros(7));
     let request = PtpMessage { correction: held, ..message(own(), 77, PtpBody::DelayReq(PtpTimestamp::ZERO)) };
     let arrived = tai(start()) + Span::from_units(1 << 33);
-    for (flags, audience) in [(PtpFlags::default(), Audience::Everyone), (PtpFlags::UNICAST, Audience::One(FROM))] {
+    for (flags, audience) in [(PtpFlags::default(), Audience::Everyone), (PtpFlags::UNICAST, Audience::One(FROM.from))]
+    {
         let request = PtpMessage { flags, ..request };
         grandmaster.handle_message(request.encode().as_slice(), (arrived, FROM), start());
         let (response, transmit) = sent(&mut grandmaster).remove(0);
@@ -151,6 +152,36 @@ fn it_yields_to_a_better_master() {
     grandmaster.handle_timeout(start() + Span::from_secs(6));
     assert_eq!(sent(&mut grandmaster).len(), 2);
     assert!(hear(&mut grandmaster, start() + Span::from_secs(7), 1).is_empty(), "heard once");
+}
+
+/// IEEE 1588-2019, annexes C and D: by multicast masters speak to the group, and what is sent to this host alone may come
+/// from any network. It silences no grandmaster; and who asks this host alone is answered alone, from where it asked.
+#[test]
+fn what_is_sent_to_this_host_alone_silences_nothing() {
+    let mut grandmaster = serving();
+    let asked = Passage::to_us(FROM.from, NetworkAddress([8; 16]));
+    let better = Announcement { priority_1: 1, ..announcement(port(9)) };
+    for sequence in 1..4 {
+        let message = message(port(9), sequence, PtpBody::Announce(better));
+        grandmaster.handle_message(message.encode().as_slice(), (tai(start()), asked), start());
+        assert_eq!(events(&mut grandmaster), rejected(PtpRejection::NotToGroup));
+    }
+    assert!(grandmaster.is_serving());
+    let request = message(own(), 77, PtpBody::DelayReq(PtpTimestamp::ZERO));
+    grandmaster.handle_message(request.encode().as_slice(), (tai(start()), asked), start());
+    let ask = signal(own(), &[0, 4, 0, 6, 0x00, 0, 0, 0, 0, 60, 0, 4, 0, 6, 0xb0, 1, 0, 0, 0, 60]);
+    grandmaster.handle_message(&ask, (tai(start()), asked), start());
+    grandmaster.handle_timeout(start());
+    let mut kinds = Vec::new();
+    while let Some(transmit) = grandmaster.poll_transmit() {
+        if transmit.audience != Audience::Everyone {
+            assert_eq!((transmit.audience, transmit.from), (Audience::One(FROM.from), asked.to));
+            kinds.push(transmit.octets.as_slice()[0] & 0xf);
+            transmit.ticket.into_iter().for_each(|ticket| grandmaster.handle_sent(ticket, tai(start())));
+        }
+    }
+    kinds.sort_unstable();
+    assert_eq!(kinds, [0, 8, 9, 0xb, 0xc], "Sync, Follow_Up, Delay_Resp, Announce, Signaling");
 }
 
 /// IEEE 1588-2019, 9.3.2.5: what has come over 255 boundary clocks, or from a clock that is never a master, is no
@@ -253,7 +284,7 @@ fn what_is_due_waits_for_a_better_master_to_go() {
     assert_eq!((sent(&mut grandmaster).len(), grandmaster.grants(), grandmaster.poll_timeout()), (0, 1, Some(gone)));
     grandmaster.handle_timeout(gone);
     let audiences: Vec<_> = sent(&mut grandmaster).into_iter().map(|(_, transmit)| transmit.audience).collect();
-    assert_eq!(audiences, [Audience::Everyone, Audience::Everyone, Audience::One(FROM)]);
+    assert_eq!(audiences, [Audience::Everyone, Audience::Everyone, Audience::One(FROM.from)]);
     assert!(grandmaster.poll_timeout() > Some(gone));
 }
 
@@ -264,7 +295,7 @@ fn impossible_requests_are_refused() {
     let mut grandmaster = serving();
     let ask = |grandmaster: &mut Grandmaster, from: u8, tail: &[u8]| {
         let bytes = signal(port(from), tail);
-        grandmaster.handle_message(&bytes, (tai(start()), NetworkAddress([from; 16])), start());
+        grandmaster.handle_message(&bytes, (tai(start()), Passage::to_group(NetworkAddress([from; 16]))), start());
         let answers: Vec<_> = std::iter::from_fn(|| grandmaster.poll_transmit()).collect();
         assert!(answers.len() <= 1);
         let words = |transmit: &PtpTransmit| -> Vec<UnicastWord> {
@@ -287,7 +318,7 @@ fn impossible_requests_are_refused() {
         let mut address = NetworkAddress([7; 16]);
         address.0[..2].copy_from_slice(&[a, b]);
         let bytes = signal(port(3), &[0, 4, 0, 6, 0xb0, 1, 0, 0, 0, 60]);
-        grandmaster.handle_message(&bytes, (tai(start()), address), start());
+        grandmaster.handle_message(&bytes, (tai(start()), Passage::to_group(address)), start());
         while grandmaster.poll_transmit().is_some() {}
     }
     assert_eq!(grandmaster.grants(), 512);

@@ -322,7 +322,7 @@ fn two_masters_that_flap_do_not_mix() {
     }
 }
 
-/// IEEE 1588-2019, 11.4.2: a second neighbour, a neighbour that held the request for longer than the round trip took.
+/// IEEE 1588-2019, 11.4.2: a second response, a neighbour that held the request for longer than the round trip took.
 #[test]
 fn impossible_neighbours_are_named() {
     let mut script = Script::with(FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() });
@@ -339,7 +339,6 @@ fn impossible_neighbours_are_named() {
     let two_steps = PtpMessage { flags: PtpFlags::TWO_STEP, ..response };
     assert_eq!(script.deliver(&two_steps), []);
     assert_eq!(script.deliver(&two_steps), rejected(PtpRejection::Duplicate));
-    assert_eq!(script.deliver(&PtpMessage { source: port(5), ..two_steps }), rejected(PtpRejection::SecondNeighbour));
     for held in [Span::from_micros(101), Span::from_millis(50)] {
         let correction = Correction::of(held);
         let response = ask(&mut script);
@@ -358,8 +357,7 @@ fn impossible_neighbours_are_named() {
     assert_eq!(script.deliver(&other), rejected(PtpRejection::ResponseToOther));
 }
 
-/// IEEE 1588-2019, 11.4.2: of two Follow_Ups the first counts, also before its response; of two neighbours nothing is
-/// put together.
+/// IEEE 1588-2019, 11.4.2: of two Follow_Ups the first counts, also before its response.
 #[test]
 fn a_second_follow_up_of_the_link_changes_nothing() {
     let mut script = Script::with(FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() });
@@ -374,16 +372,79 @@ fn a_second_follow_up_of_the_link_changes_nothing() {
     let first = left(begin + WAY + held);
     assert_eq!(script.deliver(&first), []);
     assert_eq!(script.deliver(&left(begin + WAY)), rejected(PtpRejection::Duplicate));
-    assert_eq!(script.deliver(&PtpMessage { source: port(5), ..first }), rejected(PtpRejection::SecondNeighbour));
     let response = message(port(4), asked.sequence, PtpBody::PdelayResp(timestamp(begin + WAY), own()));
     let response = PtpMessage { flags: PtpFlags::TWO_STEP, ..response };
-    assert_eq!(script.deliver(&PtpMessage { source: port(5), ..response }), rejected(PtpRejection::SecondNeighbour));
     let events = script.deliver(&response);
     let [PtpEvent::LinkDelay(delay)] = events[..] else { panic!("{events:?}") };
     assert_eq!((delay.neighbour, delay.turnaround), (port(4), held));
     for again in [response, first] {
         assert_eq!(script.deliver(&again), rejected(PtpRejection::Duplicate));
     }
+}
+
+/// IEEE 1588-2019, 11.4: a link has one neighbour. Where two answer, before the measurement is complete or after it,
+/// neither is believed, until a request is answered by one alone.
+#[test]
+fn of_two_neighbours_none_is_believed() {
+    for first_is_complete in [false, true] {
+        let mut script = Script::with(FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() });
+        let mut answers = |seconds: &[u8]| {
+            script.pass(Span::from_millis(1001));
+            script.events();
+            let request = script.sent().pop().expect("a request each second");
+            let (asked, _) = PtpMessage::decode(request.octets.as_slice()).expect("a message");
+            script.follower.handle_sent(request.ticket.expect("an event"), stamp_at(script.now));
+            script.now = script.now + WAY + WAY;
+            let response = message(port(4), asked.sequence, PtpBody::PdelayResp(PtpTimestamp::ZERO, own()));
+            let two_steps = PtpMessage { flags: PtpFlags::TWO_STEP, ..response };
+            let left = PtpMessage { body: PtpBody::PdelayRespFollowUp(PtpTimestamp::ZERO, own()), ..response };
+            let mut events = if first_is_complete { script.deliver(&response) } else { script.deliver(&two_steps) };
+            for second in seconds {
+                events.extend(script.deliver(&PtpMessage { source: port(*second), ..response }));
+            }
+            if !first_is_complete {
+                events.extend(script.deliver(&left));
+            }
+            events
+        };
+        let second = || PtpEvent::Rejected(PtpRejection::SecondNeighbour);
+        let is_measured = |events: &[PtpEvent]| events.iter().any(|event| matches!(event, PtpEvent::LinkDelay(_)));
+        assert!(answers(&[5]).contains(&second()));
+        for _ in 0..3 {
+            let events = answers(&[5]);
+            assert!(!is_measured(&events) && events.contains(&second()), "{events:?}");
+        }
+        assert_eq!(answers(&[]), [second()], "the last one was answered by two");
+        let events = answers(&[]);
+        assert!(is_measured(&events), "{events:?}");
+    }
+}
+
+/// IEEE 1588-2019, 11.4.2: a neighbour's Pdelay_Resp has its Follow_Up, however many others ask meanwhile.
+#[test]
+fn a_flood_of_requests_pushes_out_no_response() {
+    let mut script = Script::with(FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() });
+    let ask = |script: &mut Script, source: PortIdentity| {
+        script.deliver(&message(source, 7, PtpBody::PdelayReq(PtpTimestamp::ZERO)))
+    };
+    assert_eq!(ask(&mut script, port(4)), []);
+    let response = script.sent().pop().expect("a response");
+    for number in 0..100_000_u32 {
+        let [a, b, c, d] = number.to_be_bytes();
+        let source = PortIdentity { clock: ClockIdentity::from_mac([6, 0, a, b, c, d]), port: 1 };
+        let expected = if number < 15 { vec![] } else { rejected(PtpRejection::TooManyNeighbours) };
+        assert_eq!(ask(&mut script, source), expected);
+    }
+    script.sent();
+    script.follower.handle_sent(response.ticket.expect("an event"), stamp_at(script.now));
+    let sent = script.sent();
+    let (follow_up, _) = PtpMessage::decode(sent[0].octets.as_slice()).expect("a message");
+    assert!(matches!(follow_up.body, PtpBody::PdelayRespFollowUp(_, requester) if requester == port(4)));
+    assert_eq!(ask(&mut script, port(4)), [], "its place is free again");
+    assert_eq!(ask(&mut script, port(4)), rejected(PtpRejection::TooManyNeighbours));
+    script.pass(Span::from_secs(1));
+    script.events();
+    assert_eq!(ask(&mut script, port(4)), [], "stamps that do not come are not waited for");
 }
 
 /// IEEE 1588-2019, 13.3.2.8: a master that is not sure of its time (synchronizationUncertain) gives no observations.

@@ -52,7 +52,11 @@ impl Pair {
             if let Some(transmit) = ours {
                 let arrived = tai(self.now) + WAY;
                 transmit.ticket.into_iter().for_each(|ticket| self.follower.handle_sent(ticket, stamp_at(self.now)));
-                self.grandmaster.handle_message(transmit.octets.as_slice(), (arrived, CLIENT), self.now);
+                let passage = match transmit.audience {
+                    Audience::One(_) => Passage::to_us(CLIENT, MASTER),
+                    Audience::Everyone | Audience::Neighbour => Passage::to_group(CLIENT),
+                };
+                self.grandmaster.handle_message(transmit.octets.as_slice(), (arrived, passage), self.now);
             }
             if let Some(transmit) = theirs {
                 self.audiences.push(transmit.audience);
@@ -205,12 +209,72 @@ fn a_cancellation_is_acknowledged() {
     let mut pair = Pair::unicast(20, 3);
     pair.run(Span::from_secs(5));
     let cancel = crate::grandmaster::signal(own(), &[0, 6, 0, 2, 0xb0, 0]);
-    pair.grandmaster.handle_message(&cancel, (tai(pair.now), CLIENT), pair.now);
+    pair.grandmaster.handle_message(&cancel, (tai(pair.now), Passage::to_us(CLIENT, MASTER)), pair.now);
     assert_eq!(pair.grandmaster.grants(), 2);
     let answer = std::iter::from_fn(|| pair.grandmaster.poll_transmit()).last().expect("an answer");
     let (_, tlvs) = PtpMessage::decode(answer.octets.as_slice()).expect("a message");
     let words: Vec<_> = tlvs.flatten().filter_map(|tlv| UnicastWord::read(&tlv)).collect();
     assert_eq!(words, [UnicastWord::AcknowledgeCancel(UnicastService::Announce)]);
+}
+
+/// IEEE 1588-2019, 16.1.4.3: who cancels from another address, or as another port, ends nothing.
+#[test]
+fn a_cancellation_by_another_changes_nothing() {
+    let mut pair = Pair::unicast(20, 3);
+    pair.run(Span::from_secs(5));
+    for (source, from) in [(own(), NetworkAddress([3; 16])), (port(9), CLIENT)] {
+        for service in [0xb0, 0x00, 0x90] {
+            let cancel = crate::grandmaster::signal(source, &[0, 6, 0, 2, service, 0]);
+            pair.grandmaster.handle_message(&cancel, (tai(pair.now), Passage::to_us(from, MASTER)), pair.now);
+        }
+    }
+    assert_eq!(pair.grandmaster.grants(), 3);
+    assert!(std::iter::from_fn(|| pair.grandmaster.poll_event()).next().is_none());
+}
+
+/// IEEE 1588-2019, 16.1.1: a client is a port at an address. Two at one address have their own grants; one address has
+/// four at most, and one that comes again as another port finds a place.
+#[test]
+fn clients_at_one_address_have_grants_of_their_own() {
+    let now = Moment::from_origin(Span::from_secs(1));
+    let granted = |grants_max: usize, ports: &[u8]| {
+        let config = GrandmasterConfig { grants_max, ..GrandmasterConfig::default() };
+        let mut grandmaster = Grandmaster::new(config, port(1), now);
+        grandmaster.set_claim(claim(), now);
+        for number in ports {
+            let ask = crate::grandmaster::signal(port(*number), &[0, 4, 0, 6, 0xb0, 1, 0, 0, 0, 60]);
+            grandmaster.handle_message(&ask, (tai(now), Passage::to_us(CLIENT, MASTER)), now);
+        }
+        let refused = grandmaster.statistics().rejected(PtpRejection::TooManyClients);
+        (grandmaster.grants(), refused)
+    };
+    assert_eq!(granted(512, &[3, 4, 3, 4]), (2, 0));
+    assert_eq!(granted(512, &[3, 4, 5, 6, 7, 8, 9]), (4, 0));
+    assert_eq!(granted(1, &[3, 4]), (1, 0));
+}
+
+/// IEEE 1588-2019, 16.1.4.2.4: a master may grant less than was asked for. What comes less often than that is not missed.
+#[test]
+fn an_interval_that_was_granted_is_what_is_waited_for() {
+    let mut pair = Pair::unicast(300, 3);
+    let begin = pair.now;
+    pair.follower.handle_timeout(begin, 0);
+    let hear = |pair: &mut Pair, bytes: &[u8]| pair.follower.handle_message(bytes, stamp_at(pair.now), pair.now);
+    // Announce each 16 s, where each 2 s was asked for.
+    hear(&mut pair, &crate::grandmaster::signal(port(1), &[0, 5, 0, 8, 0xb0, 4, 0, 0, 1, 0x2c, 0, 1]));
+    for second in [0, 16, 32, 48] {
+        pair.now = begin + Span::from_secs(second);
+        pair.follower.handle_timeout(pair.now, 0);
+        let announced = crate::script::message(port(1), 1, PtpBody::Announce(announcement(port(1))));
+        hear(&mut pair, announced.encode().as_slice());
+        let is_followed = pair.follower.master().is_some();
+        assert_eq!(is_followed, second > 0, "{second}");
+    }
+    // Sync each 8 s, where each second was asked for.
+    hear(&mut pair, &crate::grandmaster::signal(port(1), &[0, 5, 0, 8, 0x00, 3, 0, 0, 1, 0x2c, 0, 1]));
+    let sync = crate::script::message(port(1), 1, PtpBody::Sync(crate::script::timestamp(pair.now)));
+    hear(&mut pair, sync.encode().as_slice());
+    assert_eq!(pair.follower.sync_interval(), Span::from_secs(8));
 }
 
 /// IEEE 1588-2019, 16.1.4.3 and 16.1.4.4: a master that cancels is answered, asked no more for delays, and left alone

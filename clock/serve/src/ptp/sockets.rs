@@ -1,7 +1,7 @@
 //! The sockets of a port of the grandmaster, two over UDP and one over Ethernet, and the messages whose stamps have not
 //! come.
 
-use ffclock_ptp::{Audience, Channel, NetworkAddress, PtpTicket, PtpTransmit};
+use ffclock_ptp::{Audience, Channel, NetworkAddress, Passage, PtpTicket, PtpTransmit};
 use ffclock_sys::{
     AwaitedStamps, BestStamp, CardId, DeviceAddress, DeviceSetup, FrameKind, HardwareUnavailable, Received, Sent,
     SocketEvent, StampMode, StampedPackets, StampedSocket, Stamper, device_index, switch_on_stamps,
@@ -197,7 +197,12 @@ impl PtpSockets {
                     Audience::Neighbour => SocketAddr::new(groups[1], port),
                     Audience::One(address) => host_of(address, (self.device, port)),
                 };
-                socket.send_to(octets, to, stamper)
+                match transmit.from {
+                    Some(NetworkAddress(own)) => {
+                        socket.send_between(octets, (Ipv6Addr::from(own).to_canonical(), to), stamper)
+                    }
+                    None => socket.send_to(octets, to, stamper),
+                }
             }
             PtpWay::Ethernet => {
                 let to = match transmit.audience {
@@ -252,12 +257,24 @@ impl PtpSender {
     }
 
     /// As the protocol knows it.
-    pub(crate) fn address(self) -> NetworkAddress {
+    fn address(self) -> NetworkAddress {
         match self {
-            PtpSender::Host(IpAddr::V4(ip)) => NetworkAddress(ip.to_ipv6_mapped().octets()),
-            PtpSender::Host(IpAddr::V6(ip)) => NetworkAddress(ip.octets()),
+            PtpSender::Host(ip) => address_of(ip),
             PtpSender::Device([a, b, c, d, e, f]) => NetworkAddress([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, e, f]),
         }
+    }
+}
+
+/// How a message came, as the protocol knows it. A frame comes from the link in any case.
+pub(crate) fn passage_of(received: &Received) -> Passage {
+    let to = received.to.filter(|to| !to.is_multicast()).map(address_of);
+    Passage { from: PtpSender::of(received).address(), to }
+}
+
+fn address_of(ip: IpAddr) -> NetworkAddress {
+    match ip {
+        IpAddr::V4(ip) => NetworkAddress(ip.to_ipv6_mapped().octets()),
+        IpAddr::V6(ip) => NetworkAddress(ip.octets()),
     }
 }
 
@@ -302,6 +319,31 @@ mod tests {
         assert!(text.starts_with("PTP over Ethernet on eth0 takes the capability CAP_NET_RAW"), "{text}");
         for place in [PtpPlace::ipv4("nowhere9"), PtpPlace::ethernet("nowhere9")] {
             assert!(PtpSockets::open(&place, Some(DeviceSetup::Leave)).is_err_and(|error| error.contains("nowhere9")));
+        }
+    }
+
+    #[test]
+    fn a_message_to_a_group_is_to_no_address_of_ours() {
+        use ffclock_units::{Counter, Stamp, StampLocation, Ticks};
+        let user = Stamp { counter: Counter::from_raw(1), width: Ticks::ZERO, location: StampLocation::User };
+        let passage = |to: &str| {
+            let (from, to) = ("192.0.2.7:320".parse().unwrap(), Some(to.parse().unwrap()));
+            let best = BestStamp { stamp: user, shortfall: None };
+            passage_of(&Received {
+                length: 1,
+                is_truncated: false,
+                from,
+                to,
+                device: None,
+                user,
+                kernel: Ok(user),
+                best,
+            })
+        };
+        let host = |ip: &str| address_of(ip.parse().unwrap());
+        assert_eq!(passage("192.0.2.1"), Passage::to_us(host("192.0.2.7"), host("192.0.2.1")));
+        for group in ["224.0.1.129", "ff0e::181"] {
+            assert_eq!(passage(group), Passage::to_group(host("192.0.2.7")));
         }
     }
 

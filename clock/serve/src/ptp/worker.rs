@@ -2,7 +2,7 @@
 
 use super::admission::Admission;
 use super::shortfalls::Shortfalls;
-use super::sockets::{NO_CARD, PtpSender, PtpSockets};
+use super::sockets::{NO_CARD, PtpSender, PtpSockets, passage_of};
 use super::stated::{ClaimOptions, StatedClock, claim_of};
 use crate::policy::{Policy, PolicyBoard};
 use ffclock_control::serve::PtpPortReport;
@@ -228,7 +228,7 @@ impl PortWorker {
             return;
         }
         let is_timed = Admission::is_timed(octets);
-        let arrived = (arrived.unwrap_or(Moment::from_origin(Span::ZERO)), from.address());
+        let arrived = (arrived.unwrap_or(Moment::from_origin(Span::ZERO)), passage_of(received));
         self.grandmaster.handle_message(octets, arrived, now);
         if is_timed {
             self.note_stamp(&received.best);

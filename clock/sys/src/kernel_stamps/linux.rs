@@ -54,7 +54,7 @@ pub(crate) fn queue_errors(socket: &UdpSocket) -> io::Result<()> {
 /// When the kernel, and perhaps the network card, saw a packet that was received.
 pub(crate) fn of_received(message: &Message) -> ReceivedStamps {
     let extras = extras(message);
-    ReceivedStamps { stamped: extras.stamped, by_card: extras.by_card }
+    ReceivedStamps { stamped: extras.stamped, by_card: extras.by_card, to: extras.to }
 }
 
 /// The next thing in the error queue that can be understood.

@@ -1,7 +1,7 @@
 //! The sockets of a server of PTP, two over UDP and one over Ethernet, and the messages whose stamps have not come.
 
 use crate::config::{DelayChoice, EVENT_PORT, GENERAL_PORT, PtpPlace, ServerConfig, StampChoice};
-use ffclock_ptp::{Audience, Channel, NetworkAddress, PtpTicket, PtpTransmit};
+use ffclock_ptp::{Audience, Channel, NetworkAddress, Passage, PtpTicket, PtpTransmit};
 use ffclock_sys::{
     AwaitedStamps, BestStamp, CardUse, DeviceAddress, FrameKind, Received, Sent, SocketEvent, StampDiscarded,
     StampMode, StampQuality, StampShifts, StampedPackets, StampedSocket, Stamper, Transmitted,
@@ -11,8 +11,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The most messages that wait for a stamp.
-const MOST_WAITING: usize = 16;
+/// The most messages that wait for a stamp: the follower's own, and sixteen responses to neighbours.
+const MOST_WAITING: usize = 32;
 
 /// The EtherType of PTP, and the groups for all clocks and for the neighbour on the link (annex E).
 const FRAMES: u16 = 0x88f7;
@@ -195,12 +195,19 @@ impl PtpLink {
     }
 }
 
-/// The sender of a message in the form of the protocol.
-pub(super) fn sender(received: &Received) -> NetworkAddress {
-    match (received.device, received.from.ip()) {
-        (Some([a, b, c, d, e, f]), _) => NetworkAddress([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, e, f]),
-        (None, IpAddr::V4(ip)) => NetworkAddress(ip.to_ipv6_mapped().octets()),
-        (None, IpAddr::V6(ip)) => NetworkAddress(ip.octets()),
+/// How a message came, in the form of the protocol. A frame comes from the link in any case.
+pub(super) fn passage(received: &Received) -> Passage {
+    let from = match received.device {
+        Some([a, b, c, d, e, f]) => NetworkAddress([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, e, f]),
+        None => address_of(received.from.ip()),
+    };
+    Passage { from, to: received.to.filter(|to| !to.is_multicast()).map(address_of) }
+}
+
+fn address_of(ip: IpAddr) -> NetworkAddress {
+    match ip {
+        IpAddr::V4(ip) => NetworkAddress(ip.to_ipv6_mapped().octets()),
+        IpAddr::V6(ip) => NetworkAddress(ip.octets()),
     }
 }
 
@@ -300,11 +307,7 @@ mod tests {
     fn a_host_is_found_at_the_address_that_its_messages_came_from() {
         for text in ["192.0.2.7:319", "[2001:db8::7]:320", "[fe80::7%5]:319"] {
             let from: SocketAddr = text.parse().unwrap();
-            let address = match from.ip() {
-                IpAddr::V4(ip) => NetworkAddress(ip.to_ipv6_mapped().octets()),
-                IpAddr::V6(ip) => NetworkAddress(ip.octets()),
-            };
-            assert_eq!(host_of(address, (5, from.port())), from);
+            assert_eq!(host_of(address_of(from.ip()), (5, from.port())), from);
         }
     }
 

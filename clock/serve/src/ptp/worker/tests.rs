@@ -126,7 +126,7 @@ fn a_departure_is_stated_at_the_beginning_of_its_stamp_and_an_arrival_at_its_end
     let best = stamped(counter, width);
     let from = "127.0.0.1:319".parse().unwrap();
     let (user, kernel) = (best.stamp, Ok(best.stamp));
-    let received = Received { length, is_truncated: false, from, device: None, user, kernel, best };
+    let received = Received { length, is_truncated: false, from, to: None, device: None, user, kernel, best };
     case.worker.take_in(&received, now);
     let [(response, _)] = case.sent()[..] else { panic!("a Delay_Resp alone") };
     let PtpBody::DelayResp(time, _) = response.body else { panic!("{response:?}") };
