@@ -407,9 +407,7 @@ impl<'a> Keeper<'a> {
             estimate,
         };
         self.keep_page();
-        if let Some(history) = &mut self.history {
-            history.keep(&publication);
-        }
+        self.keep_line(&publication);
         self.context.published = Some(estimate);
         self.writer.publish_voted(&publication, &voted);
         (self.published, self.strict) = (Some(publication), voted.strict);

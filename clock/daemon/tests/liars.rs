@@ -330,8 +330,7 @@ fn a_server_that_creeps_within_the_intervals_of_the_others_is_suspect() {
     let (daemon, mut judge) = case.start();
     let name = case.name(2);
     let bound_of = |status: &StatusReport| status.clock.as_ref().map_or(f64::NAN, |clock| clock.bound_s);
-    let status =
-        daemon.wait_for("a common clock", |status| status.sources.iter().all(|source| source.used > 60));
+    let status = daemon.wait_for("a common clock", |status| status.sources.iter().all(|source| source.used > 60));
     assert_eq!(status.selected.as_ref(), Some(&name), "it claims the least");
     assert!(bound_of(&status) < 0.012, "{status:?}");
     let is_told = |status: &StatusReport, text: &str| {

@@ -116,6 +116,20 @@ fn an_old_stamp_is_converted_by_the_lines_around_it() {
     }
 }
 
+/// Lines that proved false convert nothing any more, and what comes after them is kept.
+#[test]
+fn what_proved_false_is_forgotten() {
+    let clock = Clock::new();
+    let mut daemon = clock.daemon();
+    (1..=100).for_each(|poll| daemon.publish(&line(16.0 * f64::from(poll), 1_000.0)));
+    assert!(error(&clock, 800.5) > Bound::of(Span::from_micros(900)));
+    daemon.history.clear();
+    (101..=200).for_each(|poll| daemon.publish(&line(16.0 * f64::from(poll), 0.0)));
+    let time = clock.at(after(800.5));
+    assert!(error(&clock, 800.5) <= time.reading.bound, "by the lines after it: {:?}", time.reading.bound);
+    assert!(error(&clock, 2_000.5) <= Bound::of(Span::from_micros(3)));
+}
+
 /// Signs of life for longer than half of the counter's range make no segment that ends before it begins.
 #[test]
 fn lines_may_be_as_far_apart_as_the_counter_reaches() {

@@ -2,7 +2,7 @@
 //! repaired when it was damaged.
 
 use super::Keeper;
-use ffclock_page::{BootId, HistoryWriter, Writer};
+use ffclock_page::{BootId, HistoryWriter, Publication, Writer};
 use ffclock_sys::{SharedHistory, SharedPage, history_beside};
 use ffclock_units::Span;
 
@@ -50,6 +50,20 @@ impl Keeper<'_> {
                 journal.warn("the page was removed or replaced, and cannot be made again", &error.to_string());
             }
         }
+    }
+
+    /// Keeps a line in the history. Where a believed server shows that the rate is another than was remembered, the
+    /// lines before were made of a false one, and their bounds are false as well.
+    pub(super) fn keep_line(&mut self, publication: &Publication) {
+        let election = &self.election;
+        let servers = self.peers.iter_mut().enumerate();
+        let disproved = servers.filter_map(|(server, peer)| peer.take_false_memory().then_some(server));
+        let is_false = disproved.fold(false, |is_false, server| is_false || election.is_truechimer(server));
+        let Some(history) = &mut self.history else { return };
+        if is_false {
+            history.clear();
+        }
+        history.keep(publication);
     }
 
     /// Makes the history if it is not in its place. Without one the daemon does its work; old stamps are then converted

@@ -7,6 +7,7 @@ mod machine;
 mod polling;
 mod pools;
 mod rate;
+mod remembered;
 #[path = "../../tests/common/server.rs"]
 mod server;
 mod usefulness;

@@ -4,7 +4,7 @@
 use super::{Context, Peer};
 use crate::journal::{Entry, Weight};
 use crate::wording;
-use ffclock_estimator::{Estimator, Outcome, Verdict};
+use ffclock_estimator::{Estimator, Event, Outcome, Verdict};
 use ffclock_units::{Span, Status};
 
 /// What was logged of the present estimator.
@@ -18,12 +18,26 @@ pub(super) struct Reported {
     pub(super) is_loop: bool,
     /// Whether the end of the warm-up was reported.
     is_warm: bool,
+    /// Whether the rate that was remembered proved wrong, and the keeper does not know yet.
+    had_false_memory: bool,
 }
 
 impl Peer {
+    /// Whether the rate that was remembered proved wrong since the last call.
+    pub(crate) fn take_false_memory(&mut self) -> bool {
+        std::mem::take(&mut self.reported.had_false_memory)
+    }
+
+    /// As if it had.
+    #[cfg(test)]
+    pub(crate) fn note_false_memory(&mut self) {
+        self.reported.had_false_memory = true;
+    }
+
     /// Logs what the estimator made of an exchange.
     pub(super) fn log_outcome(&mut self, outcome: &Outcome, context: &mut Context) {
         self.log_end_of_loop(context);
+        self.reported.had_false_memory |= outcome.events.contains(Event::MemoryDropped);
         for event in outcome.events.iter() {
             let Some(text) = wording::notable(event) else { continue };
             let detail = wording::figure(event, &self.estimator.summary());

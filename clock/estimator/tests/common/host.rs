@@ -86,8 +86,7 @@ impl Host {
         let now = self.ensemble.estimate()?.carried_to(counter);
         let suspects: Vec<bool> = self.ensemble.members().iter().map(|member| member.is_suspect).collect();
         let has_all = all.len() == self.own.len();
-        let published =
-            if has_all { result.bounds_beside(&suspects, &now, &all) } else { result.bounds(&now, &all) };
+        let published = if has_all { result.bounds_beside(&suspects, &now, &all) } else { result.bounds(&now, &all) };
         Some((now, published))
     }
 

@@ -80,6 +80,12 @@ impl<M: AsRef<HistoryWords>> HistoryWriter<M> {
         self.epoch = Some(present);
     }
 
+    /// Drops everything of the past: what was published is known to be false. The next line begins the history again.
+    pub fn clear(&mut self) {
+        void(self.memory.as_ref());
+        self.epoch = None;
+    }
+
     /// The memory that the history lies in.
     pub const fn memory(&self) -> &M {
         &self.memory
@@ -88,15 +94,20 @@ impl<M: AsRef<HistoryWords>> HistoryWriter<M> {
     /// Drops everything of the past: its counter readings mean something else now.
     fn begin(&self, words: [u64; 2], publication: &Publication) -> HistoryEpoch {
         let memory = self.memory.as_ref();
-        RINGS.iter().flat_map(|ring| (0..ring.entries as u64).map(|bucket| ring.place(bucket))).for_each(|place| {
-            void_entry(memory, place);
-        });
-        order_stores();
+        void(memory);
         let chains = RINGS.map(|ring| Chain::new(ring, publication));
         store(memory, header::ORIGIN, publication.epoch_begin.raw());
         chains.iter().for_each(|chain| store(memory, chain.ring.per_tick, chain.per_tick));
         HistoryEpoch { words, chains }
     }
+}
+
+/// Leaves nothing of the past.
+fn void(memory: &HistoryWords) {
+    RINGS.iter().flat_map(|ring| (0..ring.entries as u64).map(|bucket| ring.place(bucket))).for_each(|place| {
+        void_entry(memory, place);
+    });
+    order_stores();
 }
 
 /// The words of a history's header, up to its check word.
@@ -112,9 +123,7 @@ fn header_words(boot: Option<BootId>) -> [u64; header::CHECK + 1] {
 fn format(memory: &HistoryWords, wanted: &[u64]) {
     store(memory, header::MAGIC, 0);
     order_stores();
-    for ring in RINGS {
-        (0..ring.entries as u64).for_each(|bucket| void_entry(memory, ring.place(bucket)));
-    }
+    void(memory);
     for (place, word) in wanted.iter().enumerate().skip(1) {
         store(memory, place, *word);
     }

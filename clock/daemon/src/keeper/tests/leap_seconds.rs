@@ -144,8 +144,10 @@ fn a_reference_beside_a_server_prevents_no_leap_second() {
         let (name, options) = (format!("leap-reference-{}", trust.len()), "counter = \"tsc\"");
         let mut case = Case::start(&name, vec![TestServer::start("127.0.0.1:0", truth)], options);
         let path = case.directory.join("gps.sock");
-        let reference =
-            format!("[[reference]]\ninput = \"sock:{}\"\nerror = \"50 ms\"\npoll = \"125 ms\"\n{trust}\n", path.display());
+        let reference = format!(
+            "[[reference]]\ninput = \"sock:{}\"\nerror = \"50 ms\"\npoll = \"125 ms\"\n{trust}\n",
+            path.display()
+        );
         let text = config_text(&case.directory, &case.servers, options) + &reference;
         case.keeper.take_over(Config::parse(&text).unwrap());
         let (socket, next) = (std::os::unix::net::UnixDatagram::unbound().unwrap(), case.keeper.context.now.into());
