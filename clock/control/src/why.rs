@@ -72,8 +72,8 @@ fn believed(source: &SourceReport, vote: &VoteReport) -> String {
         );
     }
     let role = match (source.selected, source.vote.prefer) {
-        (true, true) => "believed and published, because it is preferred",
-        (true, false) => "believed and published",
+        (true, true) => "believed and selected, because it is preferred",
+        (true, false) => "believed and selected",
         (false, _) => "believed",
     };
     let reason = match (vote.by_trust, source.vote.trust, vote.deciders) {
@@ -192,10 +192,10 @@ mod tests {
     fn a_believed_server_is_told_by_whose_majority() {
         assert_eq!(said(&source()), "believed: it belongs to every majority of the 5 servers");
         let selected = SourceReport { selected: true, ..source() };
-        assert!(said(&selected).starts_with("believed and published: it belongs"));
+        assert!(said(&selected).starts_with("believed and selected: it belongs"));
         let preferred = SourceVote { prefer: true, ..source().vote };
         let preferred = SourceReport { vote: preferred, ..selected.clone() };
-        assert!(said(&preferred).starts_with("believed and published, because it is preferred: "));
+        assert!(said(&preferred).starts_with("believed and selected, because it is preferred: "));
         let alone = VoteReport { deciders: 1, ..vote() };
         assert!(sentence(&selected, QuorumReport::Majority, &alone).contains("the only server with a vote"));
     }

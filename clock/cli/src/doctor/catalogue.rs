@@ -175,7 +175,7 @@ faults! {
         "`ffclock sources --why` shows which servers contradict each other; remove the false ones or add others";
     TOO_FEW = "too-few": Error, "fewer servers answer than min_servers demands, and none is followed",
         "look at the findings about servers, or lower min_servers";
-    PUBLISHED_OUTSIDE = "published-outside": Warning, "the published server and the others prove times that exclude each other; the bound covers both",
+    PUBLISHED_OUTSIDE = "published-outside": Warning, "the selected server and the others prove times that exclude each other; the bound covers both",
         "`ffclock sources --why` shows how far it is off; remove the one that is wrong, or add servers";
     ONE_SERVER = "one-server": Note, "it is believed alone, whatever it says",
         "configure at least three";

@@ -110,7 +110,7 @@ fn clock_findings(clock: &ClockReport, report: &StatusReport, limit_s: f64) -> V
     found
 }
 
-/// What a bound is made of: claim and path of the server that is published, and what has grown since it answered.
+/// What a bound is made of: claim and path of the server that is selected, and what has grown since it answered.
 fn reasons_of_bound(clock: &ClockReport, report: &StatusReport) -> String {
     let Some(source) = report.sources.iter().find(|source| source.selected) else {
         return "no server is followed, and it grows on the counter alone".to_owned();

@@ -24,7 +24,7 @@ const NO_ESTIMATE: Known = By(fault::CLOCK_UNSET);
 
 /// By heading of the documents.
 const OTHERWISE: &[(Known, &[&str])] = &[
-    (AS_ALWAYS, &["asking", "the server answers", "published from now on", "keys were established", "warm-up is over"]),
+    (AS_ALWAYS, &["asking", "the server answers", "selected from now on", "keys were established", "warm-up is over"]),
     (AS_ALWAYS, &["the reference is open", "the reference gives time", "listening for masters of PTP"]),
     (
         AS_ALWAYS,

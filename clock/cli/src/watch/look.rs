@@ -46,7 +46,7 @@ impl Look {
         self.published.is_err() && self.daemon.is_err()
     }
 
-    /// The server whose clock is published.
+    /// The selected server.
     pub(super) fn followed(&self) -> Option<&SourceReport> {
         self.daemon.as_ref().ok()?.sources.iter().find(|source| source.selected)
     }

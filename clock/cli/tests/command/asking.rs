@@ -147,7 +147,7 @@ fn sources_say_why_they_are_believed_or_not() {
   proves    the true time is -701 us to +812 us from the published one
   off by    +0 ns
   uncertain by 14 us (k = 1), of it noise 9 us
-  verdict   believed and published: it belongs to every majority of the 3 servers
+  verdict   believed and selected: it belongs to every majority of the 3 servers
 
   other.example.org
   protected by nothing: anyone on the path can forge its packets

@@ -99,7 +99,7 @@ impl Election {
         (self.patience, self.begin) = (UNHEARD_FOR, Some(now));
     }
 
-    /// The server whose clock is published.
+    /// The selected server.
     pub(super) fn selected(&self) -> Option<usize> {
         self.selected
     }
@@ -267,7 +267,7 @@ fn reported(belief: &Belief) -> BeliefReport {
 }
 
 impl Keeper<'_> {
-    /// The server whose clock is published.
+    /// The selected server.
     pub(super) fn selected_peer(&self) -> Option<&Peer> {
         self.peers.get(self.election.selected?)
     }

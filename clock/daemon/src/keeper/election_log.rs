@@ -56,7 +56,7 @@ impl ElectionLog {
         self.follow_quorum(journal, &outcome);
         let Some(name) = &outcome.selected else { return };
         if Some(name) != self.selected.as_ref() {
-            let entry = Entry { weight: Weight::Notice, source: Some(name), kind: "published from now on", detail: "" };
+            let entry = Entry { weight: Weight::Notice, source: Some(name), kind: "selected from now on", detail: "" };
             if journal.log_state(&entry) {
                 self.selected = Some(name.clone());
             }
@@ -160,14 +160,14 @@ mod tests {
             Play(ElectionLog::default(), Journal::new(at(0)))
         }
 
-        /// The vote of this second; then all events so far about servers, without those about the published one.
+        /// The vote of this second; then all events so far about servers, without those about the selected one.
         fn vote(&mut self, second: i64, standings: [Standing; 3]) -> Vec<String> {
             let Play(log, journal) = self;
             journal.set_now(at(second));
             let standings = ["a", "b", "c"].map(str::to_owned).into_iter().zip(standings).collect();
             let (quorum, selected) = (QuorumReport::Majority, Some("a".to_owned()));
             log.follow(journal, ElectionOutcome { quorum, selected, standings, is_outside: false, has_clock: true });
-            let events = journal.latest().into_iter().filter(|event| event.text != "published from now on");
+            let events = journal.latest().into_iter().filter(|event| event.text != "selected from now on");
             events
                 .map(|event| {
                     let word = event.text.split(':').next().unwrap_or_default().to_owned();

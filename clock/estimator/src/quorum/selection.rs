@@ -58,7 +58,7 @@ pub fn without_majority(agreed: &Estimate, candidates: &[ServerClock]) -> Estima
     }
 }
 
-/// The server to publish among those that may be followed, given the one that is published now.
+/// The server to select among those that may be followed, given the one that is selected now.
 ///
 /// A synchronised clock comes before one in holdover, and among these a preferred one before others; among equals the
 /// holder keeps its place unless a challenger's bound is smaller by a quarter. A holder that has vanished is replaced
