@@ -533,3 +533,20 @@ fn the_order_of_exchanges_of_one_time_changes_nothing_that_is_proven() {
         assert!(off < 0.01, "seed {seed}: {off} standard uncertainties");
     }
 }
+
+/// One false answer looks like the first of a server that leaves the others, and is taken for it until the next ones.
+#[test]
+fn one_false_answer_makes_a_server_suspect_for_two_polls_at_most() {
+    for (seed, by) in [(2, 60e-6), (3, 100e-6), (6, -100e-6), (8, -140e-6)] {
+        let false_once = move |time| if time > LIE && time < LIE + 16.0 { by } else { 0.0 };
+        let mut host = Host::new(seed, vec![Server::near().lying(false_once), Server::near(), Server::near()]);
+        let is_suspect = |poll: u32| {
+            host.run(16.0, LIE + 16.0 * f64::from(poll));
+            host.ensemble.members()[0].is_suspect
+        };
+        let polls: Vec<u32> =
+            (0..100).map(is_suspect).zip(0..).filter(|(is_suspect, _)| *is_suspect).map(|it| it.1).collect();
+        assert!(polls.iter().all(|poll| *poll <= 2), "seed {seed}: {polls:?}");
+        assert!(host.worst(LIE) < 2e-6, "seed {seed}: {:e}", host.worst(LIE));
+    }
+}
