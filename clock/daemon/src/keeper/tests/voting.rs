@@ -1,6 +1,8 @@
 //! The vote across reloads and changes of options, and about leap seconds.
 
 use super::*;
+use ffclock_estimator::Ensemble;
+use ffclock_units::Estimate;
 use ffclock_wire::{NtpTimestamp, Packet};
 
 /// The servers that had outvoted it are replaced by others that have not answered yet.
@@ -97,6 +99,24 @@ fn the_rules_of_the_vote_change_with_a_reload() {
     let status = case.keeper.status();
     assert_eq!((status.quorum, status.sources[2].belief), (Some(QuorumReport::Majority), BeliefReport::NoSelect));
     assert_eq!(status.vote.map(|vote| (vote.deciders, vote.believed)), Some((2, 2)));
+}
+
+/// A reload that changes nothing leaves every clock as it is.
+#[test]
+fn the_same_servers_keep_their_clocks_over_a_reload() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let servers = (0..3).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    let mut case = Case::start("reload-same", servers, "counter = \"tsc\"");
+    case.run_until("some exchanges", |status| status.sources.iter().all(|source| source.used >= 6));
+    let clocks = |case: &Case| {
+        let own: Vec<Option<Estimate>> = case.keeper.peers.iter().map(Peer::estimate).collect();
+        (own, case.keeper.context.ensemble.as_ref().and_then(Ensemble::estimate))
+    };
+    let before = clocks(&case);
+    let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"");
+    case.keeper.take_over(Config::parse(&text).unwrap());
+    assert_eq!(clocks(&case), before);
+    assert!(before.1.is_some() && before.0.iter().all(Option::is_some));
 }
 
 /// Only trusted servers decide about leap seconds where there are any.
