@@ -7,6 +7,7 @@ mod driving;
 mod electing;
 mod election_log;
 mod leap_seconds;
+mod numbering;
 mod one_vote;
 mod page_file;
 mod polling;
@@ -151,6 +152,7 @@ impl<'a> Keeper<'a> {
             next_history: now,
             context: Context {
                 published: None,
+                numbers: None,
                 rate: None,
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
@@ -292,7 +294,7 @@ impl<'a> Keeper<'a> {
         let kind = self.host_counter.kind();
         let past = self.host_counter.begin_epoch(broken);
         self.published = None;
-        self.context.published = None;
+        (self.context.published, self.context.numbers) = (None, None);
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // Mappings of the old stamper belong to counter readings before the break.
         self.renew_stamper();

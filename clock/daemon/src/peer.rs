@@ -42,8 +42,10 @@ use usefulness::Fruitless;
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
-    /// The published clock, which gives pulses the numbers of their seconds.
+    /// The published clock, which gives pulses the numbers of their seconds where no others do.
     pub(crate) published: Option<Estimate>,
+    /// The clock of several servers that are no pulses, which gives these their numbers.
+    pub(crate) numbers: Option<Estimate>,
     /// The counter's rate, as servers know it that are or were believed.
     pub(crate) rate: Option<RateMemory>,
     /// Stamps the packets of all servers.
@@ -331,6 +333,7 @@ impl Peer {
     fn digest_feed(&mut self, number: usize, context: &mut Context) -> bool {
         let Some(feed) = &mut self.feed else { return false };
         let (exchanges, notes) = (feed.take_exchanges(), feed.take_notes());
+        let is_numbered = feed.is_numbered();
         let mut changed = !exchanges.is_empty();
         self.log_waiting(context);
         for note in notes {
@@ -345,6 +348,9 @@ impl Peer {
         }
         for exchange in &exchanges {
             self.request += 1;
+            if is_numbered {
+                self.leave_false_numbers(exchange, context);
+            }
             self.take_exchange(number, (self.request, exchange), context);
         }
         changed
@@ -540,6 +546,11 @@ impl Peer {
         if let Some(feed) = &mut self.feed {
             feed.set_leaps(leaps);
         }
+    }
+
+    /// Whether its seconds are numbered by another clock.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.feed.as_ref().is_some_and(|feed| feed.is_numbered())
     }
 
     /// The knowledge of the counter's rate that is worth storing.

@@ -3,6 +3,7 @@
 
 mod log_and_record;
 mod machine;
+mod numbering;
 mod polling;
 mod pools;
 mod rate;

@@ -78,6 +78,10 @@ pub(super) trait Feed {
     fn quality(&self) -> StampQuality;
     /// Who gives the exchanges, where it may be one or another.
     fn counterpart(&self) -> Option<Counterpart>;
+    /// Whether its seconds are numbered by another clock.
+    fn is_numbered(&self) -> bool {
+        false
+    }
     /// The leap second that was last announced, which may have passed.
     fn announced(&self) -> Option<LeapAnnouncement>;
     /// Sets the leap seconds that hold from now on.

@@ -31,6 +31,7 @@ fn context() -> Context {
     let now = ffclock_sys::mono_now();
     Context {
         published: None,
+        numbers: None,
         rate: None,
         stamper: Stamper::new(CounterId::MonotonicRaw, environment().nominal),
         calibrator: Calibrator::new(&DaemonConfig::default(), environment().nominal),

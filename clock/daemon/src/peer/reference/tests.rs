@@ -26,6 +26,7 @@ pub(super) fn context_with(counter: CounterId, period: Period) -> Context {
     let now = ffclock_sys::mono_now();
     Context {
         published: None,
+        numbers: None,
         rate: None,
         stamper: Stamper::new(counter, period),
         calibrator: Calibrator::new(&DaemonConfig::default(), period),
