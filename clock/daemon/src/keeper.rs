@@ -28,6 +28,7 @@ use crate::kernel_clock::KernelClockDriver;
 use crate::leaps::{self, Vote};
 use crate::peer::{Beginning, Context, Environment, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
+use crate::slowdowns::Slowdowns;
 use electing::{Election, Published};
 use ffclock_counter::Break;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
@@ -154,6 +155,7 @@ impl<'a> Keeper<'a> {
                 published: None,
                 numbers: None,
                 rate: None,
+                slowdowns: Slowdowns::default(),
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
                 journal: Journal::new(now),
@@ -272,7 +274,11 @@ impl<'a> Keeper<'a> {
         peer.receive(&mut self.context);
         self.log_card_changes();
         self.watch_counter();
-        self.peers.get_mut(server).is_some_and(|peer| peer.digest(server, &mut self.context))
+        let changed = self.peers.get_mut(server).is_some_and(|peer| peer.digest(server, &mut self.context));
+        if self.context.slowdowns.take_news() {
+            self.peers.iter_mut().for_each(|peer| peer.heed_slowdowns(&self.context));
+        }
+        changed
     }
 
     fn watch_counter(&mut self) {
@@ -464,7 +470,7 @@ impl<'a> Keeper<'a> {
             match before.iter().position(|peer| peer.config().is_same_server(&server)) {
                 Some(position) => {
                     let mut peer = before.remove(position);
-                    peer.reconfigure(server);
+                    peer.reconfigure(server, &mut self.context);
                     self.give_key(&mut peer);
                     self.peers.push(peer);
                     kept += 1;

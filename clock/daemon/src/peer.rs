@@ -19,6 +19,7 @@ use crate::config::{DeviceStamps, ServerConfig, StampChoice};
 use crate::establish::{Established, Establisher, EstablishmentOrder};
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
+use crate::slowdowns::Slowdowns;
 pub(crate) use feed::Counterpart;
 use feed::{Feed, Note};
 use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, ProvenInterval, RateMemory, Verdict};
@@ -48,6 +49,8 @@ pub(crate) struct Context {
     pub(crate) numbers: Option<Estimate>,
     /// The counter's rate, as servers know it that are or were believed.
     pub(crate) rate: Option<RateMemory>,
+    /// What servers said of how often they may be asked.
+    pub(crate) slowdowns: Slowdowns,
     /// Stamps the packets of all servers.
     pub(crate) stamper: Stamper,
     /// Knows the host's own delays, if they were measured.
@@ -558,8 +561,8 @@ impl Peer {
         self.estimator.memory()
     }
 
-    /// The counter began a new epoch: everything that rests on earlier readings is void, except what remains of the rate.
-    /// Requests in flight are forgotten, and so are received packets that were not yet digested.
+    /// The counter began a new epoch: everything that rests on earlier readings is void, except what remains of the
+    /// rate. Requests in flight are forgotten, and so are received packets that were not yet digested.
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
         self.environment = beginning.environment.clone();
         self.replace_estimator(self.config.estimator.build(self.environment.nominal, beginning.remembered));
@@ -583,8 +586,12 @@ impl Peer {
 
     /// Takes over a changed configuration of the same server. Other options of the estimator make another estimator,
     /// with the next exchange: the old estimate serves until then, and the new one knows the counter's rate as well.
-    pub(crate) fn reconfigure(&mut self, config: ServerConfig) {
+    pub(crate) fn reconfigure(&mut self, config: ServerConfig, context: &mut Context) {
+        let was_slowed = self.source.slowed_to().is_some();
         self.source.reconfigure(config.source.clone());
+        if let Some(address) = self.address().filter(|_| was_slowed && self.source.slowed_to().is_none()) {
+            context.slowdowns.forget(address);
+        }
         if let Some(feed) = &mut self.feed {
             feed.reconfigure(&config);
         }
@@ -637,6 +644,21 @@ impl Peer {
             self.fruitless = Fruitless::default();
             self.log(context, Weight::Notice, "asking", &address.to_string());
             self.source.retarget(context.now);
+            self.heed_slowdowns(context);
+        }
+    }
+
+    /// What the server says of how often it may be asked concerns everyone who asks at its address.
+    fn pass_slowdown_on(&self, context: &mut Context) {
+        if let (Some(address), Some(shortest)) = (self.address(), self.source.slowed_to()) {
+            context.slowdowns.note(address, shortest);
+        }
+    }
+
+    /// Asks no more often than the server at this address accepts, whichever conversation was refused.
+    pub(crate) fn heed_slowdowns(&mut self, context: &Context) {
+        if let Some(shortest) = self.address().and_then(|address| context.slowdowns.of(address)) {
+            self.source.heed_slowdown(shortest);
         }
     }
 
@@ -700,6 +722,7 @@ impl Peer {
             Event::Kissed(code) => {
                 self.record(self.request, None);
                 self.log(context, Weight::Warning, "the server refuses", &code.to_string());
+                self.pass_slowdown_on(context);
             }
             Event::Rejected(reason) => {
                 if reason.ends_request() {

@@ -9,6 +9,7 @@ mod pools;
 mod rate;
 #[path = "../../tests/common/server.rs"]
 mod server;
+mod slowdowns;
 mod usefulness;
 mod voting;
 

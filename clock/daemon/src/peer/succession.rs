@@ -59,8 +59,8 @@ impl Peer {
         outcome
     }
 
-    /// Another server takes the place of one that is not believed: it inherits nothing, and need not insist against what
-    /// that one said.
+    /// Another server takes the place of one that is not believed: it inherits nothing, and need not insist against
+    /// what that one said.
     pub(crate) fn begin_as_another(&mut self, context: &Context) {
         self.replace_estimator(self.config.estimator.build(self.environment.nominal, context.rate));
         self.last = LastExchange::default();

@@ -33,6 +33,7 @@ fn context() -> Context {
         published: None,
         numbers: None,
         rate: None,
+        slowdowns: Default::default(),
         stamper: Stamper::new(CounterId::MonotonicRaw, environment().nominal),
         calibrator: Calibrator::new(&DaemonConfig::default(), environment().nominal),
         journal: Journal::new(now),

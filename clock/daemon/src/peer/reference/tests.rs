@@ -28,6 +28,7 @@ pub(super) fn context_with(counter: CounterId, period: Period) -> Context {
         published: None,
         numbers: None,
         rate: None,
+        slowdowns: Default::default(),
         stamper: Stamper::new(counter, period),
         calibrator: Calibrator::new(&DaemonConfig::default(), period),
         journal: Journal::new(now),
