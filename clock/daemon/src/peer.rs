@@ -304,7 +304,9 @@ impl Peer {
         self.next_look_up = Some(context.now + self.guard.begin_establishment());
         // The establishment looks the name up, too.
         self.looked_up = context.now;
-        if let Err(error) = establisher.start(EstablishmentOrder::of(&self.name, &self.config, judged_at)) {
+        let silent = self.address().filter(|_| self.is_unreachable());
+        let order = EstablishmentOrder::of(&self.name, &self.config, judged_at).beside(silent);
+        if let Err(error) = establisher.start(order) {
             self.log(context, Weight::Warning, "cannot establish keys", &error.to_string());
         }
     }
