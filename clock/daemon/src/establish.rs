@@ -4,7 +4,7 @@
 
 mod tls;
 
-use crate::config::ServerConfig;
+use crate::config::{AddressFamily, ServerConfig};
 use ffclock_nts::{CertificateTime, Session};
 use ffclock_units::{Moment, Utc};
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What to establish.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EstablishmentOrder {
     /// The server, as [`crate::peer::Peer::name`] calls it.
     name: String,
@@ -24,6 +24,10 @@ pub(crate) struct EstablishmentOrder {
     port: u16,
     /// The port of NTP unless the server names another.
     ntp_port: u16,
+    /// Addresses of this family alone are used, to establish keys and for NTP.
+    family: AddressFamily,
+    /// An address of NTP that does not answer: another one comes first.
+    silent: Option<SocketAddr>,
     /// The certificates to trust; `None` for those of the system.
     authorities: Option<PathBuf>,
     /// The time that decides whether certificates are valid.
@@ -38,9 +42,21 @@ impl EstablishmentOrder {
             host: config.address.address.as_str().to_owned(),
             port: config.protection.nts_port,
             ntp_port: config.address.port,
+            family: config.look_up.family,
+            silent: None,
             authorities: config.protection.nts_ca.value().map(|path| path.as_path().to_owned()),
             now,
         }
+    }
+
+    /// The same where this address of NTP does not answer.
+    pub(crate) fn beside(self, silent: Option<SocketAddr>) -> Self {
+        EstablishmentOrder { silent, ..self }
+    }
+
+    /// Whether it is what this configuration would have established: a reload may have changed whom to trust meanwhile.
+    pub(crate) fn is_of(&self, config: &ServerConfig) -> bool {
+        *self == EstablishmentOrder::of(&self.name, config, self.now).beside(self.silent)
     }
 }
 
@@ -55,10 +71,17 @@ pub(crate) struct Established {
     pub(crate) certificate_end: Option<CertificateTime>,
 }
 
+impl Establishment {
+    /// The server, as [`crate::peer::Peer::name`] calls it.
+    pub(crate) fn name(&self) -> &str {
+        &self.order.name
+    }
+}
+
 /// The result of an establishment.
 pub(crate) struct Establishment {
-    /// The server.
-    pub(crate) name: String,
+    /// What was to be established.
+    pub(crate) order: EstablishmentOrder,
     /// What was established, or why nothing was.
     pub(crate) outcome: Result<Established, String>,
 }
@@ -99,7 +122,7 @@ impl Establisher {
         let name = order.name.clone();
         let work = move || {
             let outcome = tls::establish(&order);
-            if sender.send(Establishment { name: order.name, outcome }).is_ok() {
+            if sender.send(Establishment { order, outcome }).is_ok() {
                 // One byte for each result; a full pipe is readable anyway.
                 let _ = waker.write(&[0]);
             }
@@ -119,7 +142,7 @@ impl Establisher {
         let mut byte = [0];
         let _ = self.wake.read(&mut byte);
         let result = self.results.try_recv().ok()?;
-        self.running.remove(&result.name);
+        self.running.remove(&result.order.name);
         Some(result)
     }
 }

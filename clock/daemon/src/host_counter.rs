@@ -4,8 +4,9 @@
 //! A break (suspend, jump, standstill, another clocksource, a disruption of the virtual machine) ends an epoch. At most
 //! the rate outlives it, and only after a suspend or a disruption: a counter that jumps or stands still is not what it
 //! was taken for, and the kernel's raw clock has another rate with another clocksource. A crystal that slept may have
-//! become cold, and after a disruption the counter may be that of another machine, so the rate is believed less. If the daemon may choose the counter, a changed clocksource is a reason to choose again, since the
-//! kernel gives up a clocksource that it found unsteady.
+//! become cold, and after a disruption the counter may be that of another machine, so the rate is believed less. If the
+//! daemon may choose the counter, a changed clocksource is a reason to choose again, since the kernel gives up a
+//! clocksource that it found unsteady.
 
 use crate::config::DaemonConfig;
 use crate::kernel_clock::KernelClock;

@@ -7,6 +7,7 @@ mod driving;
 mod electing;
 mod election_log;
 mod leap_seconds;
+mod numbering;
 mod one_vote;
 mod page_file;
 mod polling;
@@ -26,6 +27,7 @@ use crate::journal::{Journal, Weight};
 use crate::kernel_clock::KernelClockDriver;
 use crate::peer::{Beginning, Context, Environment, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
+use crate::slowdowns::Slowdowns;
 use electing::{Election, Published};
 use ffclock_counter::Break;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
@@ -151,7 +153,9 @@ impl<'a> Keeper<'a> {
             next_history: now,
             context: Context {
                 published: None,
+                numbers: None,
                 rate: None,
+                slowdowns: Slowdowns::default(),
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
                 journal: Journal::new(now),
@@ -270,7 +274,11 @@ impl<'a> Keeper<'a> {
         peer.receive(&mut self.context);
         self.log_card_changes();
         self.watch_counter();
-        self.peers.get_mut(server).is_some_and(|peer| peer.digest(server, &mut self.context))
+        let changed = self.peers.get_mut(server).is_some_and(|peer| peer.digest(server, &mut self.context));
+        if self.context.slowdowns.take_news() {
+            self.peers.iter_mut().for_each(|peer| peer.heed_slowdowns(&self.context));
+        }
+        changed
     }
 
     fn watch_counter(&mut self) {
@@ -292,7 +300,7 @@ impl<'a> Keeper<'a> {
         let kind = self.host_counter.kind();
         let past = self.host_counter.begin_epoch(broken);
         self.published = None;
-        self.context.published = None;
+        (self.context.published, self.context.numbers) = (None, None);
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // Mappings of the old stamper belong to counter readings before the break.
         self.renew_stamper();
@@ -431,7 +439,7 @@ impl<'a> Keeper<'a> {
             match before.iter().position(|peer| peer.config().is_same_server(&server)) {
                 Some(position) => {
                     let mut peer = before.remove(position);
-                    peer.reconfigure(server);
+                    peer.reconfigure(server, &mut self.context);
                     self.give_key(&mut peer);
                     self.peers.push(peer);
                     kept += 1;

@@ -20,6 +20,7 @@ pub mod memory;
 mod peer;
 mod pool;
 mod resolve;
+mod slowdowns;
 mod wording;
 
 pub use keeper::StartError;

@@ -143,8 +143,8 @@ impl RateStore {
         stored.into_iter().chain(wander).max_by(|one, other| one.as_fraction().total_cmp(&other.as_fraction()))
     }
 
-    /// How far the rate can have moved since it was stored; `None` where no limit is known: a machine that was moved has
-    /// another counter within the same boot.
+    /// How far the rate can have moved since it was stored; `None` where no limit is known: a machine that was moved
+    /// has another counter within the same boot.
     fn aging(&self, stored: &Stored) -> Option<Rate> {
         if stored.machine != self.machine() {
             return None;

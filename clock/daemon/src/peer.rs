@@ -21,6 +21,7 @@ use crate::config::{DeviceStamps, ServerConfig, StampChoice};
 use crate::establish::{Established, Establisher, EstablishmentOrder};
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
+use crate::slowdowns::Slowdowns;
 pub(crate) use feed::Counterpart;
 use feed::{Feed, Note};
 use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, ProvenInterval, RateMemory, Verdict};
@@ -44,10 +45,14 @@ use usefulness::Fruitless;
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
-    /// The published clock, which gives pulses the numbers of their seconds.
+    /// The published clock, which gives pulses the numbers of their seconds where no others do.
     pub(crate) published: Option<Estimate>,
+    /// The clock of several servers that are no pulses, which gives these their numbers.
+    pub(crate) numbers: Option<Estimate>,
     /// The counter's rate, as servers know it that are or were believed.
     pub(crate) rate: Option<RateMemory>,
+    /// What servers said of how often they may be asked.
+    pub(crate) slowdowns: Slowdowns,
     /// Stamps the packets of all servers.
     pub(crate) stamper: Stamper,
     /// Knows the host's own delays, if they were measured.
@@ -301,7 +306,9 @@ impl Peer {
         self.next_look_up = Some(context.now + self.guard.begin_establishment());
         // The establishment looks the name up, too.
         self.looked_up = context.now;
-        if let Err(error) = establisher.start(EstablishmentOrder::of(&self.name, &self.config, judged_at)) {
+        let silent = self.address().filter(|_| self.is_unreachable());
+        let order = EstablishmentOrder::of(&self.name, &self.config, judged_at).beside(silent);
+        if let Err(error) = establisher.start(order) {
             self.log(context, Weight::Warning, "cannot establish keys", &error.to_string());
         }
     }
@@ -333,6 +340,7 @@ impl Peer {
     fn digest_feed(&mut self, number: usize, context: &mut Context) -> bool {
         let Some(feed) = &mut self.feed else { return false };
         let (exchanges, notes) = (feed.take_exchanges(), feed.take_notes());
+        let is_numbered = feed.is_numbered();
         let mut changed = !exchanges.is_empty();
         self.log_waiting(context);
         for note in notes {
@@ -347,6 +355,9 @@ impl Peer {
         }
         for exchange in &exchanges {
             self.request += 1;
+            if is_numbered {
+                self.leave_false_numbers(exchange, context);
+            }
             self.take_exchange(number, (self.request, exchange), context);
         }
         changed
@@ -530,13 +541,18 @@ impl Peer {
         self.last.server.is_some()
     }
 
+    /// Whether its seconds are numbered by another clock.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.feed.as_ref().is_some_and(|feed| feed.is_numbered())
+    }
+
     /// The knowledge of the counter's rate that is worth storing.
     pub(crate) fn memory(&self) -> Option<RateMemory> {
         self.estimator.memory()
     }
 
-    /// The counter began a new epoch: everything that rests on earlier readings is void, except what remains of the rate.
-    /// Requests in flight are forgotten, and so are received packets that were not yet digested.
+    /// The counter began a new epoch: everything that rests on earlier readings is void, except what remains of the
+    /// rate. Requests in flight are forgotten, and so are received packets that were not yet digested.
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
         self.environment = beginning.environment.clone();
         self.replace_estimator(self.config.estimator.build(self.environment.nominal, beginning.remembered));
@@ -560,8 +576,12 @@ impl Peer {
 
     /// Takes over a changed configuration of the same server. Other options of the estimator make another estimator,
     /// with the next exchange: the old estimate serves until then, and the new one knows the counter's rate as well.
-    pub(crate) fn reconfigure(&mut self, config: ServerConfig) {
+    pub(crate) fn reconfigure(&mut self, config: ServerConfig, context: &mut Context) {
+        let was_slowed = self.source.slowed_to().is_some();
         self.source.reconfigure(config.source.clone());
+        if let Some(address) = self.address().filter(|_| was_slowed && self.source.slowed_to().is_none()) {
+            context.slowdowns.forget(address);
+        }
         if let Some(feed) = &mut self.feed {
             feed.reconfigure(&config);
         }
@@ -614,6 +634,21 @@ impl Peer {
             self.fruitless = Fruitless::default();
             self.log(context, Weight::Notice, "asking", &address.to_string());
             self.source.retarget(context.now);
+            self.heed_slowdowns(context);
+        }
+    }
+
+    /// What the server says of how often it may be asked concerns everyone who asks at its address.
+    fn pass_slowdown_on(&self, context: &mut Context) {
+        if let (Some(address), Some(shortest)) = (self.address(), self.source.slowed_to()) {
+            context.slowdowns.note(address, shortest);
+        }
+    }
+
+    /// Asks no more often than the server at this address accepts, whichever conversation was refused.
+    pub(crate) fn heed_slowdowns(&mut self, context: &Context) {
+        if let Some(shortest) = self.address().and_then(|address| context.slowdowns.of(address)) {
+            self.source.heed_slowdown(shortest);
         }
     }
 
@@ -667,6 +702,7 @@ impl Peer {
             Event::Kissed(code) => {
                 self.record(self.request, None);
                 self.log(context, Weight::Warning, "the server refuses", &code.to_string());
+                self.pass_slowdown_on(context);
             }
             Event::Rejected(reason) => {
                 if reason.ends_request() {

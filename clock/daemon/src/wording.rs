@@ -119,6 +119,10 @@ mod tests {
             (include_str!("peer/outcome_log.rs"), operations),
             (include_str!("peer/usefulness.rs"), operations),
             (
+                include_str!("peer/succession.rs"),
+                concat!(include_str!("../../../docs/references.md"), include_str!("../../../docs/operations.md")),
+            ),
+            (
                 include_str!("peer/ptp.rs"),
                 concat!(include_str!("../../../docs/ptp.md"), include_str!("../../../docs/operations.md")),
             ),

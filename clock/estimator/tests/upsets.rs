@@ -363,8 +363,8 @@ fn wrong_beliefs_about_the_rate_are_left() {
     assert!(wild.report.worst(4.0 * HOUR, 8.0 * HOUR) < 30e-6, "{}", wild.report.worst(4.0 * HOUR, 8.0 * HOUR));
 }
 
-/// A rate that is a little off is found out after some polls, and by then the true time may have left what was carried at
-/// it. From the exchange on that shows it the bound holds again.
+/// A rate that is a little off is found out after some polls, and by then the true time may have left what was carried
+/// at it. From the exchange on that shows it the bound holds again.
 #[test]
 fn nothing_that_was_carried_at_a_wrong_rate_outlives_it() {
     for (seed, wrong_ppm) in (60..72).zip([5.0, -5.0, 7.0, -7.0, 12.0, -12.0].into_iter().cycle()) {

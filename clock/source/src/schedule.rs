@@ -121,6 +121,17 @@ impl Schedule {
         self.burst_left = 0;
     }
 
+    /// The shortest poll that the server accepts, if it refused a shorter one.
+    pub(crate) const fn slowed_to(&self) -> Option<Span> {
+        self.slowed_to
+    }
+
+    /// The server is known to refuse a poll shorter than this: it holds as if it had said so here.
+    pub(crate) fn heed_slowdown(&mut self, shortest: Span) {
+        self.slowed_to = self.slowed_to.max(Some(shortest.min(POLL_MAX)));
+        self.burst_left = 0;
+    }
+
     /// A new poll was configured. The administrator's choice overrides the earlier refusals.
     pub(crate) const fn forget_slowdown(&mut self) {
         self.slowed_to = None;

@@ -203,6 +203,17 @@ impl Source {
         self.schedule.poll(&self.config, &self.reach)
     }
 
+    /// The shortest time between two requests that the server accepts, if it refused a shorter one.
+    pub fn slowed_to(&self) -> Option<Span> {
+        self.schedule.slowed_to()
+    }
+
+    /// The server is known to refuse a time between two requests that is shorter than this: another conversation with
+    /// it learned it. It holds as if the server had said it here, and ends a burst.
+    pub fn heed_slowdown(&mut self, shortest: Span) {
+        self.schedule.heed_slowdown(shortest);
+    }
+
     /// Whether the server asked for a longer time between two requests.
     pub fn is_slowed(&self) -> bool {
         self.schedule.is_slowed(&self.config, &self.reach)

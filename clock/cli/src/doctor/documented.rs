@@ -92,6 +92,7 @@ const OTHERWISE: &[(Known, &[&str])] = &[
     (By(fault::LEAP_ODD), &["a leap second is announced"]),
     (By(fault::REFERENCE_UNREAD), &["the reference cannot be opened", "the reference cannot be read any more"]),
     (By(fault::REFERENCE_SILENT), &["the reference is silent", "no pulses come that can be used"]),
+    (ONCE, &["the pulses were numbered by a clock that was wrong: they are numbered again"]),
     (By(fault::PTP_CLOSED), &["masters of PTP cannot be heard"]),
     (By(fault::PTP_SILENT), &["the master is gone, and there is no other", "no master of PTP is heard"]),
     (By(fault::PTP_SILENT), &["the master gives no time that can be used"]),

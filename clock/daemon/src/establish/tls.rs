@@ -89,15 +89,24 @@ fn authorities(file: Option<&Path>) -> Result<RootCertStore, String> {
     if store.is_empty() { Err(named(&"it holds no certificate in PEM")) } else { Ok(store) }
 }
 
-fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+fn look_up((host, port): (&str, u16), order: &EstablishmentOrder) -> Result<Vec<SocketAddr>, String> {
     let found = (host, port).to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
-    let addresses: Vec<_> = found.take(MOST_ADDRESSES).collect();
-    if addresses.is_empty() { Err(format!("{host}: the name has no address")) } else { Ok(addresses) }
+    let addresses = usable(found, order);
+    let why = || format!("{host}: the name has no address, or none of family = \"{}\"", order.family);
+    if addresses.is_empty() { Err(why()) } else { Ok(addresses) }
+}
+
+/// The addresses that may be used, in the order in which they are tried: one that does not answer NTP comes last.
+fn usable(found: impl Iterator<Item = SocketAddr>, order: &EstablishmentOrder) -> Vec<SocketAddr> {
+    let mut addresses: Vec<_> = found.filter(|address| order.family.admits(address)).collect();
+    addresses.sort_by_key(|address| order.silent.is_some_and(|silent| silent.ip() == address.ip()));
+    addresses.truncate(MOST_ADDRESSES);
+    addresses
 }
 
 fn connect(order: &EstablishmentOrder, deadline: Moment<Mono>) -> Result<(TcpStream, SocketAddr), String> {
     let mut why = String::new();
-    for address in look_up(&order.host, order.port)? {
+    for address in look_up((&order.host, order.port), order)? {
         let attempt = remaining(deadline).and_then(|left| TcpStream::connect_timeout(&address, left.min(CONNECT)));
         match attempt {
             Ok(socket) => return Ok((socket, address)),
@@ -112,7 +121,7 @@ fn ntp_address(order: &EstablishmentOrder, granted: &Granted, established: Socke
     let port = granted.port.unwrap_or(order.ntp_port);
     match &granted.server {
         None => Ok(SocketAddr::new(established.ip(), port)),
-        Some(host) => look_up(host, port)?.into_iter().next().ok_or_else(|| format!("{host}: no address")),
+        Some(host) => look_up((host, port), order)?.into_iter().next().ok_or_else(|| format!("{host}: no address")),
     }
 }
 

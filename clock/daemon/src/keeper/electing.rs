@@ -40,6 +40,12 @@ pub(super) struct Ballot {
     usable: usize,
 }
 
+impl Ballot {
+    pub(super) fn candidates(&self) -> &[ServerClock] {
+        &self.candidates
+    }
+}
+
 /// The state of the vote since the counter's epoch began.
 pub(super) struct Election {
     rules: VoteConfig,
@@ -275,6 +281,7 @@ impl Keeper<'_> {
     /// Lets the servers vote. Returns the estimate to publish at `counter`, if any.
     pub(super) fn elect(&mut self, counter: Counter) -> Option<Published> {
         let ballot = self.ballot(counter);
+        self.context.numbers = self.clock_of_numbers(&ballot);
         let believed = self.election.count(&ballot, self.context.now);
         self.believe();
         let believed = self.beside_suspects(&believed);

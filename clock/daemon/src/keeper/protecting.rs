@@ -2,7 +2,6 @@
 
 use super::Keeper;
 use crate::config::{KeyChoice, NtsBootstrap};
-use crate::establish::Establishment;
 use crate::key_file::read_key;
 use crate::peer::{EARLIEST_PRESENT, Peer};
 use ffclock_units::{Moment, Utc};
@@ -32,10 +31,12 @@ impl Keeper<'_> {
 
     /// An establishment has ended.
     pub(crate) fn established(&mut self) {
-        let Some(Establishment { name, outcome }) = self.establisher.take() else { return };
-        let peer = self.peers.iter_mut().find(|peer| peer.is_nts() && peer.name() == name);
-        if let Some(peer) = peer {
-            peer.established(outcome, &mut self.context);
+        let Some(establishment) = self.establisher.take() else { return };
+        let is_wanted = |peer: &&mut Peer| {
+            peer.is_nts() && peer.name() == establishment.name() && establishment.order.is_of(peer.config())
+        };
+        if let Some(peer) = self.peers.iter_mut().find(is_wanted) {
+            peer.established(establishment.outcome, &mut self.context);
         }
     }
 

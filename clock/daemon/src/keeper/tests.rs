@@ -4,12 +4,14 @@
 mod leap_seconds;
 mod log_and_record;
 mod machine;
+mod numbering;
 mod polling;
 mod pools;
 mod rate;
 mod remembered;
 #[path = "../../tests/common/server.rs"]
 mod server;
+mod slowdowns;
 mod usefulness;
 mod voting;
 

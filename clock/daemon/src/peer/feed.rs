@@ -79,6 +79,10 @@ pub(super) trait Feed {
     fn quality(&self) -> StampQuality;
     /// Who gives the exchanges, where it may be one or another.
     fn counterpart(&self) -> Option<Counterpart>;
+    /// Whether its seconds are numbered by another clock.
+    fn is_numbered(&self) -> bool {
+        false
+    }
     /// Its word about leap seconds, if it gives one.
     fn leap_vote(&self) -> Option<Vote>;
     /// Sets the leap seconds that hold from now on.

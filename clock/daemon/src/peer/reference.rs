@@ -1,7 +1,7 @@
 //! A reference in place of a server: reads it when it is due, and makes exchanges of what it says.
 //!
 //! What it says is judged in the crate reference, and how it comes in is the business of `ffclock_sys`; here both come
-//! together with the counter, and with the published clock where pulses need their numbers. That clock gives whole
+//! together with the counter, and with the servers' clock where pulses need their numbers. That clock gives whole
 //! seconds alone, so nothing of it flows back into what the pulses measure.
 
 mod inputs;
@@ -17,7 +17,7 @@ use ffclock_control::protocol::SourceReport;
 use ffclock_reference::{NumberingRefused, Sample, SamplePairing, number};
 use ffclock_source::Reachability;
 use ffclock_sys::StampQuality;
-use ffclock_units::{Bound, Exchange, Leap, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
+use ffclock_units::{Bound, Estimate, Exchange, Leap, LeapTable, Moment, Mono, Period, Span, Stamp, Tai};
 use inputs::Input;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -64,6 +64,8 @@ pub(super) struct Reference {
     /// When it was last opened, or gave an exchange.
     alive: Moment<Mono>,
     counts: Counts,
+    /// Whether it gives pulses, which need numbers.
+    is_numbered: bool,
 }
 
 /// What cannot be opened is tried again after this time.
@@ -81,7 +83,9 @@ impl Reference {
     ) -> Option<Box<Self>> {
         let config = server.reference.clone()?;
         let pairing = SamplePairing::new(nominal, config.input.reference_id());
+        let is_numbered = matches!(config.input, ReferenceInput::Pulses(_));
         Some(Box::new(Reference {
+            is_numbered,
             config,
             poll: server.source.poll,
             nominal,
@@ -129,6 +133,7 @@ impl Reference {
     }
 
     fn take(&mut self, finding: &Finding, context: &Context) {
+        self.is_numbered = matches!(finding.said, Said::SecondBegan(_));
         let time = match finding.said {
             Said::Time(time) => time + self.config.delay,
             Said::SecondBegan(ago) => match self.number(finding.stamp, ago, context) {
@@ -153,12 +158,17 @@ impl Reference {
         }
     }
 
-    /// The time at a stamp when a second was `ago` old, its number from the published clock.
+    /// The time at a stamp when a second was `ago` old. Its number is that of several servers or, where these do not
+    /// say it, of the published clock.
     fn number(&self, stamp: Stamp, ago: Span, context: &Context) -> Result<Moment<Tai>, NumberingRefused> {
-        let published = context.published.as_ref().ok_or(NumberingRefused::Ambiguous)?;
         let since = ago + self.config.delay;
-        let shown = published.at(stamp.counter);
-        number(shown.time - since, shown.bound, self.config.error).map(|second| second + since)
+        let by = |clock: &Estimate| {
+            let shown = clock.at(stamp.counter);
+            number(shown.time - since, shown.bound, self.config.error).map(|second| second + since)
+        };
+        let [by_servers, by_published] = [&context.numbers, &context.published].map(|clock| clock.as_ref().map(by));
+        let by_servers = by_servers.filter(|number| *number != Err(NumberingRefused::Ambiguous));
+        by_servers.or(by_published).unwrap_or(Err(NumberingRefused::Ambiguous))
     }
 
     fn watch_silence(&mut self, now: Moment<Mono>) {
@@ -205,6 +215,10 @@ impl Feed for Reference {
 
     fn counterpart(&self) -> Option<Counterpart> {
         None
+    }
+
+    fn is_numbered(&self) -> bool {
+        self.is_numbered
     }
 
     fn leap_vote(&self) -> Option<Vote> {

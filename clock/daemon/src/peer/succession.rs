@@ -5,8 +5,8 @@ use super::outcome_log::Reported;
 use super::{Context, Counterpart, LastExchange, Peer};
 use crate::config::EstimatorConfig;
 use crate::journal::Weight;
-use ffclock_estimator::{Chosen, Estimator, Event as EstimatorEvent, Outcome, Verdict};
-use ffclock_units::Exchange;
+use ffclock_estimator::{Chosen, Estimator, Event as EstimatorEvent, Outcome, ProvenInterval, Verdict};
+use ffclock_units::{Bound, Exchange, Span};
 
 /// The other end and the options that the present estimate rests on.
 #[derive(Clone, PartialEq)]
@@ -14,6 +14,9 @@ pub(super) struct Basis {
     pub(super) options: EstimatorConfig,
     pub(super) counterpart: Option<Counterpart>,
 }
+
+/// Pulses that are further from their past were given another number.
+const HALF_A_SECOND: Span = Span::from_millis(500);
 
 /// The counts of estimators that have been replaced.
 #[derive(Clone, Copy, Default)]
@@ -56,11 +59,24 @@ impl Peer {
         outcome
     }
 
-    /// Another server takes the place of one that is not believed: it inherits nothing, and need not insist against what
-    /// that one said.
+    /// Another server takes the place of one that is not believed: it inherits nothing, and need not insist against
+    /// what that one said.
     pub(crate) fn begin_as_another(&mut self, context: &Context) {
         self.replace_estimator(self.config.estimator.build(self.environment.nominal, context.rate));
         self.last = LastExchange::default();
+    }
+
+    /// Pulses whose past rests on a number of seconds that several servers contradict begin again with theirs.
+    pub(super) fn leave_false_numbers(&mut self, exchange: &Exchange, context: &mut Context) {
+        let Some(numbers) = &context.numbers else { return };
+        let counter = exchange.received.counter;
+        let is_by_servers = (numbers.at(counter).time - exchange.server_out).abs() < HALF_A_SECOND;
+        let numbered = ProvenInterval::around(exchange.server_out, Bound::ZERO);
+        let gap = self.estimator.proven(counter).map(|past| past.gap(&numbered));
+        let Some(gap) = gap.filter(|gap| is_by_servers && *gap > HALF_A_SECOND) else { return };
+        let kind = "the pulses were numbered by a clock that was wrong: they are numbered again";
+        self.log(context, Weight::Warning, kind, &format!("by {gap}"));
+        self.begin_as_another(context);
     }
 
     /// Another server whose time lies outside what the last one proved has to insist for as long as one that steps.

@@ -427,6 +427,20 @@ fn a_chosen_poll_counts_from_the_last_request_and_keeps_its_range() {
     assert_eq!(script.source.poll_interval(), Span::from_secs(16), "as configured");
 }
 
+/// RFC 5905, section 7.4: what RATE said in one conversation holds in another one with the same server.
+#[test]
+fn a_slowdown_of_another_conversation_is_heeded() {
+    let mut script = Script::begin();
+    assert_eq!(script.source.slowed_to(), None);
+    let poll = script.source.poll_interval();
+    script.source.heed_slowdown(poll + poll);
+    assert_eq!((script.source.poll_interval(), script.source.is_slowed()), (poll + poll, true));
+    script.source.heed_slowdown(poll);
+    assert_eq!(script.source.slowed_to(), Some(poll + poll), "a shorter one changes nothing");
+    script.round();
+    assert!(script.source.poll_timeout() - script.now >= poll, "and there is no burst");
+}
+
 /// RFC 5905, section 7.4: RATE asks for a slower poll, whatever the poll is chosen by.
 #[test]
 fn rate_is_obeyed_whatever_poll_is_chosen() {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::AddressFamily;
 use ffclock_nts::establishment::{Grant, Request, response};
 use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 use rustls::pki_types::PrivateKeyDer;
@@ -64,6 +65,8 @@ impl Server {
             host: host.to_owned(),
             port: self.port,
             ntp_port: 123,
+            family: AddressFamily::Any,
+            silent: None,
             authorities: Some(self.authority.clone()),
             now: Moment::from_origin(Span::from_secs(unix_seconds)),
         }
@@ -99,6 +102,36 @@ fn keys_are_established_for_the_address_and_port_that_the_server_names() {
     assert_eq!(established.certificate_end.unwrap().to_string(), "2027-01-01T00:00:00Z");
 }
 
+/// The host of NTP that a server names may have addresses of both families, and some that do not answer.
+#[test]
+fn addresses_of_the_wanted_family_are_used_and_a_silent_one_last() {
+    let [one, two, six] = ["192.0.2.1:123", "192.0.2.2:123", "[2001:db8::1]:123"].map(|text| text.parse().unwrap());
+    let tried = |family, silent| {
+        let order = EstablishmentOrder { family, silent, ..order("/dev/null") };
+        usable([six, one, two].into_iter(), &order)
+    };
+    assert_eq!(tried(AddressFamily::Any, None), [six, one, two]);
+    assert_eq!(tried(AddressFamily::Ipv4, None), [one, two]);
+    assert_eq!(tried(AddressFamily::Ipv4, Some(one)), [two, one]);
+    assert_eq!(tried(AddressFamily::Ipv6, Some(six)), [six], "the only one");
+    let ipv6 = EstablishmentOrder { family: AddressFamily::Ipv6, ..order("/dev/null") };
+    assert!(look_up(("127.0.0.1", 123), &ipv6).unwrap_err().contains("none of family = \"ipv6\""));
+}
+
+/// A reload may change whom to trust while keys are established.
+#[test]
+fn keys_that_another_configuration_ordered_are_not_used() {
+    let of = |text: &str| crate::config::Config::parse(&format!("[[server]]\n{text}\n")).unwrap().servers.remove(0);
+    let before = of("address = \"ntp.example\"\nnts = true");
+    let now = Moment::from_origin(Span::from_secs(JUNE_2026));
+    let silent = Some("192.0.2.1:123".parse().unwrap());
+    let order = EstablishmentOrder::of(&before.name(), &before, now).beside(silent);
+    assert!(order.is_of(&before));
+    for other in ["nts_ca = \"/etc/other.pem\"", "nts_port = 4461", "family = \"ipv6\""] {
+        assert!(!order.is_of(&of(&format!("address = \"ntp.example\"\nnts = true\n{other}"))), "{other}");
+    }
+}
+
 #[test]
 fn each_bad_certificate_is_refused_with_its_reason() {
     let expired = failure("expired", ("127.0.0.1", JUNE_2027), HERE, grant);
@@ -129,16 +162,21 @@ fn answers_that_establish_nothing_are_refused_with_their_reason() {
     assert!(other.starts_with("TLS: ") && other.contains("ApplicationProtocol"), "{other}");
 }
 
-#[test]
-fn files_without_certificates_are_named() {
-    let order = |path: &str| EstablishmentOrder {
+fn order(path: &str) -> EstablishmentOrder {
+    EstablishmentOrder {
         name: "a".to_owned(),
         host: "127.0.0.1".to_owned(),
         port: 1,
         ntp_port: 123,
+        family: AddressFamily::Any,
+        silent: None,
         authorities: Some(PathBuf::from(path)),
         now: Moment::from_origin(Span::from_secs(JUNE_2026)),
-    };
+    }
+}
+
+#[test]
+fn files_without_certificates_are_named() {
     assert!(establish(&order("/nonexistent")).unwrap_err().starts_with("nts_ca /nonexistent"));
     assert!(establish(&order("/dev/null")).unwrap_err().contains("no certificate in PEM"));
 }

@@ -3,8 +3,8 @@
 use super::*;
 use std::os::unix::fs::FileExt;
 
-/// The counter may be that of another host, whose rate differs by what counters differ: nothing narrower is believed than
-/// at a first start. Here the generation counter alone changes, and turns over.
+/// The counter may be that of another host, whose rate differs by what counters differ: nothing narrower is believed
+/// than at a first start. Here the generation counter alone changes, and turns over.
 #[test]
 fn after_a_disruption_the_rate_is_known_no_better_than_at_a_first_start() {
     let path = std::env::temp_dir().join(format!("ffclock-keeper-vmclock-{}", std::process::id()));

@@ -31,7 +31,9 @@ fn context() -> Context {
     let now = ffclock_sys::mono_now();
     Context {
         published: None,
+        numbers: None,
         rate: None,
+        slowdowns: Default::default(),
         stamper: Stamper::new(CounterId::MonotonicRaw, environment().nominal),
         calibrator: Calibrator::new(&DaemonConfig::default(), environment().nominal),
         journal: Journal::new(now),

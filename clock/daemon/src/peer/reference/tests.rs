@@ -26,7 +26,9 @@ pub(super) fn context_with(counter: CounterId, period: Period) -> Context {
     let now = ffclock_sys::mono_now();
     Context {
         published: None,
+        numbers: None,
         rate: None,
+        slowdowns: Default::default(),
         stamper: Stamper::new(counter, period),
         calibrator: Calibrator::new(&DaemonConfig::default(), period),
         journal: Journal::new(now),
