@@ -6,7 +6,7 @@ use crate::face::{FaceOptions, ReplyMoments, ServedFace, Unserved};
 use crate::fast_path::{self, FastPathParts, FastPathThread};
 use crate::following::{self, Following, SelectedServer};
 use crate::limit::LimitOptions;
-use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
+use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService, port_for_clients};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
 use crate::ptp::{PtpConfig, PtpParts, PtpService, PtpShared};
@@ -359,8 +359,8 @@ impl<'a> Server<'a> {
 
     /// Where NTS is served.
     fn place(&self) -> NtsPlace {
-        let port = self.sockets.first().and_then(|socket| socket.local_address().ok()).map(|address| address.port());
-        NtsPlace { board: Arc::clone(&self.board), ntp_port: port }
+        let listen: Vec<_> = self.sockets.iter().filter_map(|socket| socket.local_address().ok()).collect();
+        NtsPlace { board: Arc::clone(&self.board), ntp_port: port_for_clients(&listen) }
     }
 
     fn report(&mut self) -> ServeReport {
