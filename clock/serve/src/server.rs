@@ -266,10 +266,12 @@ impl<'a> Server<'a> {
 
     fn start_worker(&mut self, socket: ServedSocket, parts: WorkerParts<'_>) -> io::Result<()> {
         self.tallies.push(Arc::clone(&parts.tally));
+        let address = socket.local_address()?;
         let mut worker = Worker::new(socket, parts)?;
         let stop = Arc::clone(&self.stop);
         let thread = thread::Builder::new().name(format!("serve-{}", self.workers.len()));
-        self.workers.push(thread.spawn(move || worker.run(&stop))?);
+        let at_address = move |error: io::Error| io::Error::new(error.kind(), format!("at {address}: {error}"));
+        self.workers.push(thread.spawn(move || worker.run(&stop).map_err(at_address))?);
         Ok(())
     }
 
