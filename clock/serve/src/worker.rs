@@ -458,6 +458,10 @@ fn decode(packet: &ArrivedPacket<'_>) -> Result<ServedRequest, Counted> {
     if port == 0 || ip.is_unspecified() || ip.is_multicast() {
         return Err(Counted::Unreachable);
     }
+    // One packet in a victim's name would be answered by every server of the network.
+    if packet.is_to_group {
+        return Err(Counted::ToGroup);
+    }
     ServedRequest::decode(packet.bytes, port).map_err(|reason| match reason {
         NotServed::Truncated => Counted::Truncated,
         NotServed::TooLong => Counted::TooLong,
