@@ -363,8 +363,8 @@ impl Worker {
         }
     }
 
-    /// Writes and seals one protected reply, of this number; the time of leaving is part of what is sealed. It leaves no
-    /// sooner than it and the others that are `unsealed` are made, so that is foreseen, too.
+    /// Writes and seals one protected reply, of this number; the time of leaving is part of what is sealed. It leaves
+    /// no sooner than it and the others that are `unsealed` are made, so that is foreseen, too.
     fn reply_protected(
         &mut self,
         snapshot: Option<&Snapshot>,

@@ -51,8 +51,8 @@ fn usual_addresses() -> Addresses {
     Addresses::of(any.map(|ip| (ip, PORT).into()).to_vec())
 }
 
-/// A host that clients are sent to, by its name or its address, with a port or without; `off` sends them to the one that
-/// they asked.
+/// A host that clients are sent to, by its name or its address, with a port or without; `off` sends them to the one
+/// that they asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NtpHost(Option<(String, Option<u16>)>);
 

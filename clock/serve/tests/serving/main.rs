@@ -78,7 +78,7 @@ fn face_options() -> FaceOptions {
     }
 }
 
-/// RFC 5905, figure 12: a server of stratum 1 names the kind of its reference, any other one the server that it follows.
+/// RFC 5905, figure 12: a server of stratum 1 names the kind of its reference, any other one whom it follows.
 #[test]
 fn a_reference_is_named_by_its_kind_and_a_server_by_its_address() {
     let place = Place::new();
