@@ -5,13 +5,22 @@
 //! has no other name than its kind. So the control socket of ffclockd is asked, by a thread
 //! of its own. Nothing waits for the answer; without one, replies carry an identifier of this host that is no address.
 
+use crate::access::bits_of;
+use crate::face::FaceOptions;
+use crate::policy::{Policy, PolicyBoard};
 use ffclock_control::protocol::{Answer, SourceReport, StatusReport};
+use ffclock_wire::reference_of;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
+/// How often ffclockd is asked.
+const ASK_AGAIN: Duration = Duration::from_secs(8);
 /// How long one step of the conversation may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A longer answer is not from ffclockd.
@@ -48,6 +57,41 @@ impl Following {
             selected: selected.map(|source| ip(source).map_or(SelectedServer::Other, SelectedServer::Ntp)),
             servers: report.sources.iter().filter_map(ip).collect(),
         }
+    }
+}
+
+/// Keeps the policy informed of whom the daemon follows, in a thread that nothing waits for.
+///
+/// # Errors
+/// The thread cannot be had.
+pub(crate) fn follow(control: &Path, board: Arc<PolicyBoard>, stop: Arc<AtomicBool>) -> io::Result<()> {
+    let control: PathBuf = control.to_owned();
+    let mut known = Following::default();
+    thread::Builder::new().name("following".to_owned()).spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            if let Ok(found) = ask(&control)
+                && found != known
+            {
+                board.change(|present| followed(present, &found));
+                known = found;
+            }
+            thread::sleep(ASK_AGAIN);
+        }
+    })?;
+    Ok(())
+}
+
+fn followed(present: &Policy, found: &Following) -> Policy {
+    let reference_id = match found.selected {
+        Some(SelectedServer::Ntp(ip)) => Some(reference_of(ip)),
+        Some(SelectedServer::Other) => None,
+        // In holdover the time is still that of the last one.
+        None => present.face.reference_id,
+    };
+    Policy {
+        face: FaceOptions { reference_id, ..present.face },
+        followed: found.servers.iter().map(|ip| (bits_of(*ip), reference_of(*ip))).collect(),
+        ..present.clone()
     }
 }
 

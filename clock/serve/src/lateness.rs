@@ -2,8 +2,9 @@
 //! kernel.
 //!
 //! A thread that slept needs some 5 to 15 us for that, and its client takes half of them for an error of the server.
-//! The least of the latest few can be foreseen, and so can the time that sealing a protected reply takes. A reply that leaves sooner all the same has stated too late a time, by
-//! no more than what was foreseen: the claim is widened by that.
+//! The least of the latest few can be foreseen, and so can the time that sealing a protected reply takes. A reply that
+//! leaves sooner all the same has stated too late a time, by no more than what was foreseen: the claim is widened by
+//! that.
 
 use ffclock_units::Ticks;
 

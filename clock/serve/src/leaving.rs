@@ -45,8 +45,8 @@ impl Leaving {
         self.stated.clear();
     }
 
-    /// The receive time of a reply as it is stated: odd, and no other reply of the batch to this address has it. Several
-    /// clients may have one address, and packets without a stamp of the kernel all come at one time.
+    /// The receive time of a reply as it is stated: odd, and no other reply of the batch to this address has it.
+    /// Several clients may have one address, and packets without a stamp of the kernel all come at one time.
     pub fn receive_time(&mut self, ip: IpAddr, receive: NtpTimestamp) -> NtpTimestamp {
         let mut receive = odd(receive);
         while self.stated.contains(&(receive, ip)) {

@@ -4,13 +4,21 @@
 //! and root dispersion) is the bound of the page, so the root distance that a client computes from a reply contains the
 //! true time. It never sets a clock, has no capability while it serves, and nothing flows back into the page.
 //!
-//! A thread for each address and each of `threads` takes requests by the batch ([`worker`]), from a socket of its own.
-//! What a reply says is a pure function of the publication ([`face`]) and of the request (`ffclock_wire::ServedRequest`
-//! and `ReplyTemplate`). Who is answered is decided by networks ([`access`]) and by a rate limit in memory of a fixed
-//! size ([`limit`]). With a certificate the server establishes keys for NTS ([`establishment`], on threads of their
-//! own) and answers protected requests beside the others ([`nts`]). Where the operator names a device, its driver
-//! answers plain requests before the sockets see them ([`fast_path`]). On devices that are named it is a grandmaster of
-//! PTP, too ([`ptp`]). docs/serve.md is for operators.
+//! A thread for each address and each of `threads` takes requests by the batch ([`worker`], the file to begin with),
+//! from a socket of its own. A request goes through these, in this order:
+//!
+//! 1. who is answered: networks ([`access`]), and a rate limit in memory of a fixed size ([`limit`]); both are part of
+//!    the [`policy`], which a reload replaces;
+//! 2. when it came: the kernel's stamp as a reading of the page's counter ([`arrivals`]);
+//! 3. what the reply says: a pure function of the publication ([`face`], with the smear of leap seconds beside it), of
+//!    whom the daemon follows ([`following`]) and of the request (`ffclock_wire::ServedRequest` and `ReplyTemplate`);
+//! 4. when it leaves: what can be foreseen of that ([`lateness`]), and for clients that interleave what the kernel says
+//!    afterwards ([`leaving`], [`interleaved`]).
+//!
+//! With a certificate the server establishes keys for NTS ([`establishment`], on threads of their own) and answers
+//! protected requests beside the others ([`nts`]). Where the operator names a device, its driver answers plain requests
+//! before the sockets see them ([`fast_path`]). On devices that are named it is a grandmaster of PTP, too ([`ptp`]).
+//! docs/serve.md is for operators.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -20,7 +20,7 @@ use ffclock_service::Switchable;
 use ffclock_sys::system_utc_now;
 use ffclock_units::Span;
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -135,6 +135,15 @@ pub(crate) struct NtsPlace {
     pub(crate) ntp_port: Option<u16>,
 }
 
+/// The port to name to clients of a server that answers on these addresses: the usual one where it has that, and none
+/// of loopback where it has others.
+pub(crate) fn port_for_clients(listen: &[SocketAddr]) -> Option<u16> {
+    let reachable: Vec<u16> = listen.iter().filter(|one| !one.ip().is_loopback()).map(SocketAddr::port).collect();
+    let has_usual = reachable.contains(&NTP_PORT);
+    let first = reachable.first().copied().or_else(|| listen.first().map(SocketAddr::port));
+    if has_usual { Some(NTP_PORT) } else { first }
+}
+
 /// NTS while the server runs.
 pub(crate) struct NtsService {
     config: NtsConfig,
@@ -154,7 +163,7 @@ impl NtsService {
         let grants = KeyGrants {
             board: Arc::clone(&place.board),
             host: config.ntp_host.name().map(str::to_owned),
-            port: place.ntp_port.filter(|port| *port != NTP_PORT),
+            port: config.ntp_host.port(place.ntp_port).filter(|port| *port != NTP_PORT),
             interval: (config.establish_interval, config.establish_burst),
         };
         let server = EstablishmentServer::start(&listeners, config.plan(), (tls, grants))?;
@@ -226,6 +235,18 @@ mod tests {
         assert_eq!(number_at(Span::from_secs(20_000 * 86_400), day), 20_000);
         assert_eq!(number_at(-Span::from_secs(5), day), 0);
         assert_eq!(number_at(Span::from_secs(i64::MAX / 4), Span::from_secs(1)), u32::MAX);
+    }
+
+    #[test]
+    fn clients_are_sent_to_a_port_that_they_reach() {
+        let port = |listen: &[&str]| {
+            port_for_clients(&listen.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>())
+        };
+        assert_eq!(port(&["127.0.0.1:11123", "0.0.0.0:123", "[::]:123"]), Some(123));
+        assert_eq!(port(&["192.0.2.1:4123", "192.0.2.1:123"]), Some(123));
+        assert_eq!(port(&["127.0.0.1:123", "192.0.2.1:4123"]), Some(4123));
+        assert_eq!(port(&["127.0.0.1:11123", "[::1]:11124"]), Some(11123));
+        assert_eq!(port(&[]), None);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use crate::access::AccessList;
 use crate::config::ServeSettings;
 use crate::face::{FaceOptions, ReplyMoments, ServedFace, Unserved};
 use crate::fast_path::{self, FastPathParts, FastPathThread};
-use crate::following::{self, Following, SelectedServer};
+use crate::following::{follow, reference_of_host};
 use crate::limit::LimitOptions;
-use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService};
+use crate::nts::{NtsConfig, NtsError, NtsParts, NtsPlace, NtsService, port_for_clients};
 use crate::options::ServeConfig;
 use crate::policy::{Policy, PolicyBoard};
 use crate::ptp::{PtpConfig, PtpParts, PtpService, PtpShared};
@@ -24,15 +24,14 @@ use ffclock_sys::{
     watchdog_interval,
 };
 use ffclock_units::{Moment, Mono, Span, Status};
-use ffclock_wire::{LogSeconds, reference_of};
+use ffclock_wire::LogSeconds;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 /// Why the server does not start, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -51,8 +50,6 @@ fn because(error: NtsError) -> ServeError {
     ServeError { what: "[nts]".to_owned(), error: io::Error::other(error) }
 }
 
-/// How often ffclockd is asked whom it follows.
-const ASK_AGAIN: Duration = Duration::from_secs(8);
 /// How long the main thread waits at most before it looks at its threads.
 const LOOK: Span = Span::from_secs(1);
 
@@ -266,10 +263,12 @@ impl<'a> Server<'a> {
 
     fn start_worker(&mut self, socket: ServedSocket, parts: WorkerParts<'_>) -> io::Result<()> {
         self.tallies.push(Arc::clone(&parts.tally));
+        let address = socket.local_address()?;
         let mut worker = Worker::new(socket, parts)?;
         let stop = Arc::clone(&self.stop);
         let thread = thread::Builder::new().name(format!("serve-{}", self.workers.len()));
-        self.workers.push(thread.spawn(move || worker.run(&stop))?);
+        let at_address = move |error: io::Error| io::Error::new(error.kind(), format!("at {address}: {error}"));
+        self.workers.push(thread.spawn(move || worker.run(&stop).map_err(at_address))?);
         Ok(())
     }
 
@@ -359,8 +358,8 @@ impl<'a> Server<'a> {
 
     /// Where NTS is served.
     fn place(&self) -> NtsPlace {
-        let port = self.sockets.first().and_then(|socket| socket.local_address().ok()).map(|address| address.port());
-        NtsPlace { board: Arc::clone(&self.board), ntp_port: port }
+        let listen: Vec<_> = self.sockets.iter().filter_map(|socket| socket.local_address().ok()).collect();
+        NtsPlace { board: Arc::clone(&self.board), ntp_port: port_for_clients(&listen) }
     }
 
     fn report(&mut self) -> ServeReport {
@@ -461,7 +460,7 @@ pub(crate) fn policy(config: &ServeConfig, ptp: &PtpConfig) -> Policy {
             smear: config.smear,
             smeared_leap: None,
             precision: precision(),
-            reference_id: Some(following::reference_of_host(&ffclock_counter::boot_id())),
+            reference_id: Some(reference_of_host(&ffclock_counter::boot_id())),
         },
         access: AccessList::new(&config.allow, &config.deny),
         limit: LimitOptions::new(config.rate_interval.as_seconds(), config.rate_burst),
@@ -483,38 +482,6 @@ fn precision() -> LogSeconds {
     let period = ffclock_counter::nominal(CounterId::CPU).map_or(1e-9, |nominal| nominal.period.as_seconds());
     let ticks = (0..TRIES).map(|_| -(read() - read()).raw()).filter(|ticks| *ticks > 0).min().unwrap_or(1);
     LogSeconds::from_exponent((ticks as f64 * period).log2().ceil().clamp(-30.0, -10.0) as i8)
-}
-
-/// Keeps the policy informed of whom the daemon follows, in a thread that nothing waits for.
-fn follow(control: &Path, board: Arc<PolicyBoard>, stop: Arc<AtomicBool>) -> io::Result<()> {
-    let control: PathBuf = control.to_owned();
-    let mut known = Following::default();
-    thread::Builder::new().name("following".to_owned()).spawn(move || {
-        while !stop.load(Ordering::Relaxed) {
-            if let Ok(found) = following::ask(&control)
-                && found != known
-            {
-                board.change(|present| followed(present, &found));
-                known = found;
-            }
-            thread::sleep(ASK_AGAIN);
-        }
-    })?;
-    Ok(())
-}
-
-fn followed(present: &Policy, found: &Following) -> Policy {
-    let reference_id = match found.selected {
-        Some(SelectedServer::Ntp(ip)) => Some(reference_of(ip)),
-        Some(SelectedServer::Other) => None,
-        // In holdover the time is still that of the last one.
-        None => present.face.reference_id,
-    };
-    Policy {
-        face: FaceOptions { reference_id, ..present.face },
-        followed: found.servers.iter().map(|ip| (crate::access::bits_of(*ip), reference_of(*ip))).collect(),
-        ..present.clone()
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A leap second spread from noon to noon of UTC: the label that is served, and which leap seconds are served so.
 //!
-//! A smear must begin at noon, or its time jumps. So a leap second that becomes known later is announced, and the second
-//! repeats or is left out, as if there were no smear. A server that starts within the 24 hours goes on with the smear
-//! that it finds: its clients had that time before.
+//! A smear must begin at noon, or its time jumps. So a leap second that becomes known later is announced, and the
+//! second repeats or is left out, as if there were no smear. A server that starts within the 24 hours goes on with the
+//! smear that it finds: its clients had that time before.
 
 use crate::options::Smear;
 use ffclock_units::{LeapStep, Moment, Span, Tai};

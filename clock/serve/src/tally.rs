@@ -55,6 +55,8 @@ counted! {
     NtsMalformed = "nts_malformed";
     /// Requests from a port or an address that no reply can reach.
     Unreachable = "unreachable";
+    /// Requests to a group of hosts, by multicast or broadcast.
+    ToGroup = "to_group";
     /// Replies that the kernel did not take.
     SendFailed = "send_failed";
     /// Requests without a stamp of the kernel, or with one that cannot be true: they were stamped when they were read.

@@ -25,10 +25,13 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 /// How long a thread waits for a request before it looks whether it is to end.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// How long a thread waits for memory.
+const PAUSE: Duration = Duration::from_millis(10);
 /// One of this number of requests without an answer gets a refusal.
 pub(crate) const KISS_SHARE: u64 = 16;
 
@@ -138,10 +141,11 @@ impl Worker {
                     self.board.renew(&mut self.policy, &mut self.generation);
                     self.answer(count);
                 }
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                // An ICMP message about an earlier reply: its client has gone.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                Err(error) => return Err(error),
+                Err(error) => match Failed::by(error.kind()) {
+                    Failed::Nothing => {}
+                    Failed::Memory => thread::sleep(PAUSE),
+                    Failed::Socket => return Err(error),
+                },
             }
         }
         Ok(())
@@ -359,8 +363,8 @@ impl Worker {
         }
     }
 
-    /// Writes and seals one protected reply, of this number; the time of leaving is part of what is sealed. It leaves no
-    /// sooner than it and the others that are `unsealed` are made, so that is foreseen, too.
+    /// Writes and seals one protected reply, of this number; the time of leaving is part of what is sealed. It leaves
+    /// no sooner than it and the others that are `unsealed` are made, so that is foreseen, too.
     fn reply_protected(
         &mut self,
         snapshot: Option<&Snapshot>,
@@ -409,6 +413,33 @@ fn stamp(snapshot: Option<&Snapshot>, counter: Counter, options: &FaceOptions) -
     snapshot.and_then(|snapshot| face::timestamp(snapshot, counter, options)).unwrap_or(NtpTimestamp::MISSING)
 }
 
+/// What failed when nothing could be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failed {
+    /// Nothing came, or an ICMP message or a device that is down is reported in place of a packet: an earlier reply has
+    /// not arrived.
+    Nothing,
+    /// The kernel has no memory at present.
+    Memory,
+    /// The socket, for good.
+    Socket,
+}
+
+impl Failed {
+    fn by(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::WouldBlock
+            | ErrorKind::Interrupted
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::NetworkDown => Failed::Nothing,
+            ErrorKind::OutOfMemory => Failed::Memory,
+            _ => Failed::Socket,
+        }
+    }
+}
+
 /// The bytes of one reply.
 fn written(face: &ServedFace, pending: &PendingReply, [receive, transmit]: [NtpTimestamp; 2]) -> [u8; HEADER_BYTES] {
     let mut reply = face.template.reply(&pending.request, receive, transmit);
@@ -427,10 +458,32 @@ fn decode(packet: &ArrivedPacket<'_>) -> Result<ServedRequest, Counted> {
     if port == 0 || ip.is_unspecified() || ip.is_multicast() {
         return Err(Counted::Unreachable);
     }
+    // One packet in a victim's name would be answered by every server of the network.
+    if packet.is_to_group {
+        return Err(Counted::ToGroup);
+    }
     ServedRequest::decode(packet.bytes, port).map_err(|reason| match reason {
         NotServed::Truncated => Counted::Truncated,
         NotServed::TooLong => Counted::TooLong,
         NotServed::Version => Counted::Version,
         NotServed::Mode => Counted::NotRequest,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// EINTR, EAGAIN, ENETDOWN, ENETUNREACH, EHOSTUNREACH, ECONNREFUSED; ENOMEM; EPERM, EBADF, EACCES, ENOTSOCK.
+    #[test]
+    fn what_passes_does_not_end_a_thread() {
+        let failed = |number| Failed::by(io::Error::from_raw_os_error(number).kind());
+        for number in [4, 11, 100, 101, 113, 111] {
+            assert_eq!(failed(number), Failed::Nothing, "{number}");
+        }
+        assert_eq!(failed(12), Failed::Memory);
+        for number in [1, 9, 13, 88] {
+            assert_eq!(failed(number), Failed::Socket, "{number}");
+        }
+    }
 }

@@ -146,6 +146,8 @@ pub struct ArrivedPacket<'a> {
     pub bytes: &'a [u8],
     /// Whether it was longer.
     pub is_truncated: bool,
+    /// Whether it came to a group of hosts, by multicast or broadcast. A socket of one address gets none of these.
+    pub is_to_group: bool,
     /// Who sent it.
     pub from: SocketAddr,
     /// When the kernel saw it first, by the system clock: ns since 1970.
@@ -212,7 +214,8 @@ impl PacketBatch {
         let from = self.memory.addresses[place].decode()?;
         let bytes = self.memory.packets[place].get(..taken.length.min(ROOM))?;
         let is_truncated = taken.flags & libc::MSG_TRUNC != 0;
-        Some(ArrivedPacket { bytes, is_truncated, from, stamped_ns: self.stamp(place) })
+        let is_to_group = cmsg::came_to_group(self.control(place));
+        Some(ArrivedPacket { bytes, is_truncated, is_to_group, from, stamped_ns: self.stamp(place) })
     }
 
     fn control(&self, place: usize) -> &[u8] {
@@ -352,6 +355,23 @@ mod tests {
             batch.send(&server);
             assert_eq!(server.next_departure().map(|one| one.0), Some(0), "they are counted from 0 again");
         }
+    }
+
+    #[test]
+    fn a_packet_to_all_hosts_is_known() {
+        let (server, client) = pair("0.0.0.0:0");
+        let port = server.local_address().unwrap().port();
+        let everyone = UdpSocket::bind("127.0.0.1:0").unwrap();
+        everyone.set_broadcast(true).unwrap();
+        everyone.send_to(&[7; 48], ("127.255.255.255", port)).unwrap();
+        client.send(&[8; 48]).unwrap();
+        let (mut batch, mut found) = (PacketBatch::new(), Vec::new());
+        while found.len() < 2 {
+            let count = batch.receive(&server).unwrap();
+            let packets = (0..count).map(|place| batch.packet(place).unwrap());
+            found.extend(packets.map(|packet| (packet.bytes[0], packet.is_to_group)));
+        }
+        assert_eq!(found, [(7, true), (8, false)]);
     }
 
     #[test]

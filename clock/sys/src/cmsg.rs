@@ -168,6 +168,20 @@ pub(crate) fn leave_from(own: IpAddr) -> ([u8; 40], usize) {
     (message, length.next_multiple_of(8))
 }
 
+/// Whether the packet came to a group of hosts, by multicast or broadcast. The kernel then names an address to answer
+/// from that is not the one in its header (IPv4), or there is none (IPv6).
+pub(crate) fn came_to_group(control: &[u8]) -> bool {
+    let mut rest = control;
+    while let Some((level, kind, data, next)) = split(rest) {
+        match (level, kind) {
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => return data.get(4..8) != data.get(8..12),
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => return data.starts_with(&[0xff]),
+            _ => rest = next,
+        }
+    }
+    false
+}
+
 type Split<'a> = (libc::c_int, libc::c_int, &'a [u8], &'a [u8]);
 
 /// The first message (level, type, data) and what follows it.
@@ -298,6 +312,29 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_to_a_group_is_known_by_its_address() {
+        let stamp = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &timespecs(3, 0));
+        let four = |own: [u8; 4], target: [u8; 4]| {
+            message(libc::IPPROTO_IP, libc::IP_PKTINFO, &[[2, 0, 0, 0], own, target].concat())
+        };
+        let six = |first: u8| {
+            let mut data = [0; 20];
+            (data[0], data[16]) = (first, 2);
+            message(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &data)
+        };
+        for (message, is_group) in [
+            (four([192, 0, 2, 1], [192, 0, 2, 1]), false),
+            (four([192, 0, 2, 1], [192, 0, 2, 255]), true),
+            (four([192, 0, 2, 1], [224, 0, 1, 1]), true),
+            (six(0x20), false),
+            (six(0xff), true),
+        ] {
+            assert_eq!(came_to_group(&[&stamp[..], &message].concat()), is_group, "{message:?}");
+        }
+        assert!(!came_to_group(&stamp));
+    }
+
+    #[test]
     fn unknown_messages_are_passed_over() {
         let mut control = message(libc::IPPROTO_IP, libc::IP_TTL, &[64, 0, 0, 0]);
         control.extend(message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &timespecs(3, 0)));
@@ -308,6 +345,7 @@ mod tests {
         #[test]
         fn nothing_makes_it_panic_or_loop(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             parse(&bytes);
+            came_to_group(&bytes);
         }
 
         #[test]

@@ -2,8 +2,8 @@
 //!
 //! A server names the one that it follows by its address (RFC 5905, section 7.3). Not every address names this host
 //! alone. Loopback is any program on the server's own host, and another network may have given a private address again:
-//! to a bridge of virtual machines, say, whose guests follow it. So what counts are the addresses of the device that our
-//! requests leave by, and all others of this host that no second host has.
+//! to a bridge of virtual machines, say, whose guests follow it. So what counts are the addresses of the device that
+//! our requests leave by, and all others of this host that no second host has.
 
 use super::{Context, Peer};
 use crate::journal::{Entry, Weight};

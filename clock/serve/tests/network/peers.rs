@@ -56,7 +56,7 @@ fn said() -> Said {
 /// At an address that no interface has, though it is local: ntpd-rs takes a server at one of its own for a loop, unless
 /// that is of stratum 1.
 fn elsewhere(more: &str) -> String {
-    format!("listen = \"10.0.0.1:0\"\n{more}")
+    format!("listen = \"10.0.0.1:4123\"\n{more}")
 }
 
 /// ntpd-rs with this source: its step of the clock, as it believes [ms].
@@ -99,7 +99,7 @@ fn ntpd_rs_establishes_keys_and_follows_the_server() {
     let place = Place::new();
     place.publish(&mut place.writer(), said());
     certify(&place);
-    let serving = place.serve(&elsewhere(&with_nts(&place, "ntp_host = \"10.0.0.1\"")));
+    let serving = place.serve(&elsewhere(&with_nts(&place, "ntp_host = \"10.0.0.1:4123\"")));
     let source = format!(
         "mode = \"nts\"\naddress = \"127.0.0.1:{}\"\ncertificate-authority = \"{}/chain.pem\"",
         establishing_at(&serving).port(),

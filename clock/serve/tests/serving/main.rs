@@ -78,7 +78,7 @@ fn face_options() -> FaceOptions {
     }
 }
 
-/// RFC 5905, figure 12: a server of stratum 1 names the kind of its reference, any other one the server that it follows.
+/// RFC 5905, figure 12: a server of stratum 1 names the kind of its reference, any other one whom it follows.
 #[test]
 fn a_reference_is_named_by_its_kind_and_a_server_by_its_address() {
     let place = Place::new();
@@ -223,6 +223,23 @@ fn every_tail_of_a_request_is_answered_plainly_and_nothing_else_is() {
 }
 
 /// Requests go on while the lists are read again and again: each gets its answer, and the new list is in force.
+#[test]
+fn a_request_to_all_hosts_gets_no_answer() {
+    let place = Place::new();
+    place.publish(&mut place.writer(), Said::within(Span::from_millis(1)));
+    let serving = place.serve("listen = \"0.0.0.0:0\"\nrate_interval = \"0 s\"");
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_broadcast(true).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let request = bare_request(0x23);
+    client.send_to(&request, ("127.255.255.255", serving.address.port())).unwrap();
+    client.send_to(&request[..], ("127.0.0.1", serving.address.port())).unwrap();
+    let mut reply = [0; 100];
+    let (length, from) = client.recv_from(&mut reply).unwrap();
+    assert_eq!((length, from), (48, ([127, 0, 0, 1], serving.address.port()).into()));
+    assert_eq!((serving.count("to_group"), serving.count("answered")), (1, 1));
+}
+
 #[test]
 fn a_reload_loses_no_packet_and_decides_who_is_served() {
     let place = Place::new();
