@@ -152,13 +152,18 @@ impl Grandmaster {
     }
 
     /// What the clock claims from `now` on: what is worse at once, and what is better once it has been so for
-    /// 30 announcements. A clock that loses its time says so in a last Announce, of class 248 and
+    /// 30 announcements. A larger error is announced before the next Sync. A clock that loses its time says so in a last Announce, of class 248 and
     /// unknown accuracy, so that followers need not wait for its silence to choose another master; then it is silent.
     pub fn set_claim(&mut self, claim: GrandmasterClaim, now: Moment<Mono>) {
         let was_serving = self.is_serving();
         if claim.is_known() {
             let hold = times(interval_of(self.config.log_announce_interval), HELD_INTERVALS);
+            let before = self.claim.quality.accuracy;
             self.claim = claim.of_quality(self.steady.take(claim.quality, now, hold));
+            if self.claim.quality.accuracy > before {
+                self.announce.due = self.announce.due.min(now);
+                self.clients.hasten(UnicastService::Announce, now);
+            }
         } else {
             self.claim = claim;
             self.steady = SteadyQuality::default();
