@@ -294,7 +294,7 @@ impl Follower {
     }
 
     fn take_signal(&mut self, target: PortIdentity, tlvs: Tlvs<'_>, now: Moment<Mono>) -> Result<(), PtpRejection> {
-        if self.negotiation.is_none() || (target != self.own && target != PortIdentity::ANY) {
+        if self.negotiation.is_none() || !target.reaches(self.own) {
             return Err(PtpRejection::NotForUs);
         }
         for word in tlvs.flatten().filter_map(|tlv| UnicastWord::read(&tlv)) {
