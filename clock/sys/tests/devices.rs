@@ -1,4 +1,4 @@
-//! A group is heard on one device alone, whoever else on this host hears it on another.
+//! A group is heard on one device alone, also while other sockets of this host hear it on another.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 

@@ -34,7 +34,7 @@ const MOST_EVENTS: usize = 64;
 const OPEN_AGAIN: Span = Span::from_secs(5);
 /// While no master is heard, the sockets are made again every so often: the device may be another one by now.
 const REOPEN: Span = Span::from_secs(30);
-/// A message may come so much later than an announcement that left the master after it.
+/// A message may come by this time later than an announcement that left the master after it.
 const REORDERED: Span = Span::from_secs(1);
 /// Without an exchange for so long, and for this number of times between two, the server counts as silent.
 const SILENT_AFTER: Span = Span::from_secs(16);

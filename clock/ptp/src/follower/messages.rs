@@ -27,7 +27,7 @@ impl Follower {
             return Err(broken.into());
         }
         match message.body {
-            PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, (received, now)),
+            PtpBody::Announce(_) => self.take_announce(&message, tlvs, (received, now)),
             PtpBody::Sync(origin) => {
                 self.check_master(&message)?;
                 self.master_address = self.passage.map(|passage| passage.from).or(self.master_address);
@@ -116,10 +116,11 @@ impl Follower {
 
     fn take_announce(
         &mut self,
-        (message, announcement): (&PtpMessage, Announcement),
+        message: &PtpMessage,
         tlvs: Tlvs<'_>,
         (received, now): (Stamp, Moment<Mono>),
     ) -> Result<(), PtpRejection> {
+        let PtpBody::Announce(announcement) = message.body else { return Err(PtpRejection::NotForUs) };
         if let Err(reason) = self.check_announcement((message, &announcement), tlvs) {
             let is_unwanted = [PtpRejection::NotAccepted, PtpRejection::ClockClass, PtpRejection::StepsRemoved];
             if is_unwanted.contains(&reason) && self.masters.forget(message.source) {

@@ -50,8 +50,8 @@ impl Clients {
         Clients { grants: Vec::new(), capacity }
     }
 
-    /// Gives a client what it asked for; a grant that it has already is renewed. Where no place is left, or none for its
-    /// address, it gets that of another port at its address: a client that was started again may have another identity.
+    /// Gives a client what it asked for; a grant that it has already is renewed. Where no place is left, or none for
+    /// its address, it gets that of another port there: a client that was started again may have another identity.
     ///
     /// # Errors
     /// All places are taken, and none by its address.
@@ -101,8 +101,8 @@ impl Clients {
         self.grants.retain(|grant| grant.until > now);
     }
 
-    /// A grant whose next message is due, as it was; its sequence number has moved on. Announce comes before Sync, which
-    /// rests on it.
+    /// A grant whose next message is due, as it was; its sequence number has moved on. Announce comes before Sync,
+    /// which rests on it.
     pub(super) fn next_due(&mut self, now: Moment<Mono>) -> Option<ClientGrant> {
         let is_due = |grant: &&mut ClientGrant| grant.service != UnicastService::DelayResp && grant.due <= now;
         let grant = self.grants.iter_mut().filter(is_due).min_by_key(|grant| grant.service)?;

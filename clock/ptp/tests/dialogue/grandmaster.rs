@@ -176,8 +176,8 @@ fn it_yields_to_a_better_master() {
     assert!(hear(&mut grandmaster, start() + Span::from_secs(7), 1).is_empty(), "heard once");
 }
 
-/// IEEE 1588-2019, annexes C and D: by multicast masters speak to the group, and what is sent to this host alone may come
-/// from any network. It silences no grandmaster; and who asks this host alone is answered alone, from where it asked.
+/// IEEE 1588-2019, annexes C and D: by multicast masters speak to the group, and what is sent to this host alone may
+/// come from any network. It silences no grandmaster; who asks this host alone is answered alone, from where it asked.
 #[test]
 fn what_is_sent_to_this_host_alone_silences_nothing() {
     let mut grandmaster = serving();
