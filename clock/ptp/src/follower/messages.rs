@@ -18,6 +18,12 @@ use ffclock_units::{Direction, Moment, Mono, Server, Span, Stamp, Tai};
 const PASSED_OVER: Span = Span::from_secs(60);
 const SECONDS_PER_DAY: i64 = 86_400;
 
+/// What the times of a master mean, and whether it is sure of them: of a message that was under way when this changed
+/// no one knows.
+fn meaning(master: &Master) -> u16 {
+    master.announcement.flags.0 & (PtpFlags::PTP_TIMESCALE.0 | PtpFlags::UNCERTAIN.0)
+}
+
 impl Follower {
     pub(super) fn take_in(&mut self, bytes: &[u8], received: Stamp, now: Moment<Mono>) -> Result<(), PtpRejection> {
         let (message, tlvs) = PtpMessage::decode(bytes)?;
@@ -137,6 +143,10 @@ impl Follower {
         self.elect(now);
         let same = self.followed.filter(|master| before.is_some_and(|before| before.port == master.port));
         if let Some(master) = same.filter(|_| before != same) {
+            if before.is_some_and(|before| meaning(&before) != meaning(&master)) {
+                self.syncs.clear();
+                self.requests.forget();
+            }
             self.events.push(PtpEvent::MasterChanged(master, received.counter));
         }
         Ok(())
