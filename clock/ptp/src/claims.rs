@@ -37,8 +37,8 @@ impl ClaimHistory {
         self.later.push_back((arrived, claim));
     }
 
-    /// The claim that covers a message which passed when the counter stood at `passed`: the one that was known then, and
-    /// every later one, because it may have been on its way already. `None` if they are of more than one grandmaster.
+    /// The claim that covers a message which passed when the counter stood at `passed`: the one that was known then and
+    /// every later one, which may have been on its way already. `None` if they are of more than one grandmaster.
     pub fn since(&self, passed: Counter) -> Option<ServerQuality> {
         let is_known = |(arrived, _): &&(Counter, ServerQuality)| !arrived.is_after(passed);
         let known = self.later.iter().rposition(|entry| is_known(&entry));

@@ -81,7 +81,7 @@ impl Default for GrandmasterConfig {
 ///
 /// Two of them on one network are never both silent because of each other. One that serves gives way only when it hears
 /// a better one, which therefore speaks. What it compares is what it said last, for as long as another may remember
-/// that, and not what its clock has come to be worth since: where two hear each other at the same time, both compare the
+/// that, and not what its clock has come to be worth since: two that hear each other at the same time both compare the
 /// same two announcements, and one of these is better.
 #[derive(Debug)]
 pub struct Grandmaster {
@@ -152,13 +152,20 @@ impl Grandmaster {
     }
 
     /// What the clock claims from `now` on: what is worse at once, and what is better once it has been so for
-    /// 30 announcements. A clock that loses its time says so in a last Announce, of class 248 and
-    /// unknown accuracy, so that followers need not wait for its silence to choose another master; then it is silent.
+    /// 30 announcements. A larger error is announced before the next Sync.
+    ///
+    /// A clock that loses its time says so in a last Announce, of class 248 and unknown accuracy, so that followers
+    /// need not wait for its silence to choose another master; then it is silent.
     pub fn set_claim(&mut self, claim: GrandmasterClaim, now: Moment<Mono>) {
         let was_serving = self.is_serving();
         if claim.is_known() {
             let hold = times(interval_of(self.config.log_announce_interval), HELD_INTERVALS);
+            let before = self.claim.quality.accuracy;
             self.claim = claim.of_quality(self.steady.take(claim.quality, now, hold));
+            if self.claim.quality.accuracy > before {
+                self.announce.due = self.announce.due.min(now);
+                self.clients.hasten(UnicastService::Announce, now);
+            }
         } else {
             self.claim = claim;
             self.steady = SteadyQuality::default();

@@ -65,6 +65,12 @@ impl PortIdentity {
     /// All ports of all clocks, as the target of a Signaling message (13.12.1).
     pub const ANY: PortIdentity = PortIdentity { clock: ClockIdentity([0xff; 8]), port: 0xffff };
 
+    /// Whether a message to this target is for `port`: all ones stand for any clock, and for any port (13.12.1).
+    pub(crate) fn reaches(self, port: PortIdentity) -> bool {
+        let any = PortIdentity::ANY;
+        (self.clock == port.clock || self.clock == any.clock) && (self.port == port.port || self.port == any.port)
+    }
+
     /// The octets of a message.
     pub(crate) fn octets(self) -> [u8; 10] {
         let ([a, b, c, d, e, f, g, h], [i, j]) = (self.clock.octets(), self.port.to_be_bytes());
@@ -129,5 +135,10 @@ mod tests {
             assert_eq!(ClockIdentity::parse(text), None, "{text}");
         }
         assert_eq!(clock.folded(), 0xb268_b8ff ^ 0xfed9_2b00);
+        let target = |clock, port| PortIdentity { clock, port };
+        let ours = [target(clock, 1), target(clock, 0xffff), target(PortIdentity::ANY.clock, 1), PortIdentity::ANY];
+        assert!(ours.into_iter().all(|target| target.reaches(port)));
+        let others = [target(clock, 2), target(ClockIdentity::default(), 0xffff), target(PortIdentity::ANY.clock, 2)];
+        assert!(!others.into_iter().any(|target| target.reaches(port)));
     }
 }

@@ -63,6 +63,11 @@ impl DelayRequests {
         (self.open, self.due, self.is_chosen) = (None, None, false);
     }
 
+    /// The answer to the open request is not wanted.
+    pub(crate) fn forget(&mut self) {
+        self.open.take().into_iter().for_each(|open| self.given_up.note(open.sequence));
+    }
+
     /// The master allows a request in each such interval.
     pub(crate) const fn set_interval(&mut self, interval: Span) {
         self.interval = interval;

@@ -34,11 +34,13 @@ const MOST_EVENTS: usize = 64;
 const OPEN_AGAIN: Span = Span::from_secs(5);
 /// While no master is heard, the sockets are made again every so often: the device may be another one by now.
 const REOPEN: Span = Span::from_secs(30);
-/// A message may come so much later than an announcement that left the master after it.
+/// A message may come by this time later than an announcement that left the master after it.
 const REORDERED: Span = Span::from_secs(1);
 /// Without an exchange for so long, and for this number of times between two, the server counts as silent.
 const SILENT_AFTER: Span = Span::from_secs(16);
 const SILENT_EXCHANGES: i128 = 8;
+/// Exchanges are expected this often at least, however far apart a master moves them: two of the rarest Syncs.
+const RAREST: Span = Span::from_secs(128);
 
 /// What was counted since the start.
 #[derive(Clone, Debug, Default)]
@@ -279,7 +281,8 @@ impl Ptp {
         self.exchanges.push(exchange);
         self.counts.exchanges += 1;
         if self.standing == Reachability::Reachable {
-            self.interval = self.interval + Span::from_units((now - self.alive - self.interval).units() / 8);
+            let change = Span::from_units((now - self.alive - self.interval).units() / 8);
+            self.interval = (self.interval + change).min(RAREST);
         } else {
             self.standing = Reachability::Reachable;
             self.notes.push(Note::notice("the master gives time", ""));

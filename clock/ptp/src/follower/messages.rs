@@ -18,6 +18,12 @@ use ffclock_units::{Direction, Moment, Mono, Server, Span, Stamp, Tai};
 const PASSED_OVER: Span = Span::from_secs(60);
 const SECONDS_PER_DAY: i64 = 86_400;
 
+/// What the times of a master mean, and whether it is sure of them: of a message that was under way when this changed
+/// no one knows.
+fn meaning(master: &Master) -> u16 {
+    master.announcement.flags.0 & (PtpFlags::PTP_TIMESCALE.0 | PtpFlags::UNCERTAIN.0)
+}
+
 impl Follower {
     pub(super) fn take_in(&mut self, bytes: &[u8], received: Stamp, now: Moment<Mono>) -> Result<(), PtpRejection> {
         let (message, tlvs) = PtpMessage::decode(bytes)?;
@@ -27,7 +33,7 @@ impl Follower {
             return Err(broken.into());
         }
         match message.body {
-            PtpBody::Announce(announcement) => self.take_announce((&message, announcement), tlvs, (received, now)),
+            PtpBody::Announce(_) => self.take_announce(&message, tlvs, (received, now)),
             PtpBody::Sync(origin) => {
                 self.check_master(&message)?;
                 self.master_address = self.passage.map(|passage| passage.from).or(self.master_address);
@@ -116,10 +122,11 @@ impl Follower {
 
     fn take_announce(
         &mut self,
-        (message, announcement): (&PtpMessage, Announcement),
+        message: &PtpMessage,
         tlvs: Tlvs<'_>,
         (received, now): (Stamp, Moment<Mono>),
     ) -> Result<(), PtpRejection> {
+        let PtpBody::Announce(announcement) = message.body else { return Err(PtpRejection::NotForUs) };
         if let Err(reason) = self.check_announcement((message, &announcement), tlvs) {
             let is_unwanted = [PtpRejection::NotAccepted, PtpRejection::ClockClass, PtpRejection::StepsRemoved];
             if is_unwanted.contains(&reason) && self.masters.forget(message.source) {
@@ -136,6 +143,10 @@ impl Follower {
         self.elect(now);
         let same = self.followed.filter(|master| before.is_some_and(|before| before.port == master.port));
         if let Some(master) = same.filter(|_| before != same) {
+            if before.is_some_and(|before| meaning(&before) != meaning(&master)) {
+                self.syncs.clear();
+                self.requests.forget();
+            }
             self.events.push(PtpEvent::MasterChanged(master, received.counter));
         }
         Ok(())
@@ -294,7 +305,7 @@ impl Follower {
     }
 
     fn take_signal(&mut self, target: PortIdentity, tlvs: Tlvs<'_>, now: Moment<Mono>) -> Result<(), PtpRejection> {
-        if self.negotiation.is_none() || (target != self.own && target != PortIdentity::ANY) {
+        if self.negotiation.is_none() || !target.reaches(self.own) {
             return Err(PtpRejection::NotForUs);
         }
         for word in tlvs.flatten().filter_map(|tlv| UnicastWord::read(&tlv)) {

@@ -123,7 +123,7 @@ impl Grandmaster {
         tlvs: Tlvs<'_>,
         now: Moment<Mono>,
     ) -> Result<(), PtpRejection> {
-        if target != self.own && target != PortIdentity::ANY {
+        if !target.reaches(self.own) {
             return Err(PtpRejection::NotForUs);
         }
         let Ends { audience, from } = client.ends();

@@ -50,8 +50,8 @@ impl Clients {
         Clients { grants: Vec::new(), capacity }
     }
 
-    /// Gives a client what it asked for; a grant that it has already is renewed. Where no place is left, or none for its
-    /// address, it gets that of another port at its address: a client that was started again may have another identity.
+    /// Gives a client what it asked for; a grant that it has already is renewed. Where no place is left, or none for
+    /// its address, it gets that of another port there: a client that was started again may have another identity.
     ///
     /// # Errors
     /// All places are taken, and none by its address.
@@ -101,14 +101,21 @@ impl Clients {
         self.grants.retain(|grant| grant.until > now);
     }
 
-    /// A grant whose next message is due, as it was; its sequence number has moved on.
+    /// A grant whose next message is due, as it was; its sequence number has moved on. Announce comes before Sync,
+    /// which rests on it.
     pub(super) fn next_due(&mut self, now: Moment<Mono>) -> Option<ClientGrant> {
         let is_due = |grant: &&mut ClientGrant| grant.service != UnicastService::DelayResp && grant.due <= now;
-        let grant = self.grants.iter_mut().find(is_due)?;
+        let grant = self.grants.iter_mut().filter(is_due).min_by_key(|grant| grant.service)?;
         let present = *grant;
         grant.sequence = grant.sequence.wrapping_add(1);
         grant.due = following(grant.due, interval_of(grant.log_interval), now);
         Some(present)
+    }
+
+    /// The next messages of this kind are due at `now`.
+    pub(super) fn hasten(&mut self, service: UnicastService, now: Moment<Mono>) {
+        let hastened = self.grants.iter_mut().filter(|grant| grant.service == service);
+        hastened.for_each(|grant| grant.due = grant.due.min(now));
     }
 
     /// Ends one of the grants of Announce.

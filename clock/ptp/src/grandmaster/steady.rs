@@ -1,7 +1,7 @@
 //! The quality that is claimed: what is worse at once, what is better after a while.
 //!
-//! Bounds and uncertainties rise between two measurements and fall with each. Two clocks that are alike would be in turn
-//! the better one, and every change makes all that follow begin with another master.
+//! Bounds and uncertainties rise between two measurements and fall with each. Two clocks that are alike would be the
+//! better one in turn, and every change makes all that follow begin with another master.
 
 use crate::{ClockAccuracy, ClockClass, ClockQuality, ScaledVariance};
 use ffclock_units::{Moment, Mono, Span};

@@ -98,6 +98,28 @@ fn announcements_and_syncs_come_in_their_intervals() {
     assert_eq!(counts[..2], [6, 11]);
 }
 
+/// IEEE 1588-2019, 7.6.2.6: clockAccuracy is the error of the time that is stated, so a larger one is announced before
+/// the next Sync, to all clocks and to those that negotiated; a smaller one has time.
+#[test]
+fn a_larger_error_is_announced_before_the_next_sync() {
+    let mut grandmaster = serving();
+    let ask = signal(own(), &[0, 4, 0, 6, 0x00, 0, 0, 0, 0, 60, 0, 4, 0, 6, 0xb0, 1, 0, 0, 0, 60]);
+    grandmaster.handle_message(&ask, (tai(start()), FROM), start());
+    grandmaster.handle_timeout(start());
+    sent(&mut grandmaster);
+    let mut kinds = |now: Moment<Mono>, accuracy| {
+        let quality = ClockQuality { accuracy: ClockAccuracy(accuracy), ..claim().quality };
+        grandmaster.set_claim(GrandmasterClaim { quality, ..claim() }, now);
+        grandmaster.handle_timeout(now);
+        sent(&mut grandmaster).into_iter().map(|(message, _)| message.body.kind()).collect::<Vec<_>>()
+    };
+    let second = start() + Span::from_secs(1);
+    assert_eq!(kinds(second, 0x28), [0xb, 0, 0xb, 0], "Announce before the Sync that is due, to all and to one");
+    assert_eq!(kinds(second + Span::from_millis(100), 0x29), [0xb, 0xb]);
+    assert_eq!(kinds(second + Span::from_millis(200), 0x27), []);
+    assert_eq!(kinds(second + Span::from_millis(300), 0x29), []);
+}
+
 /// IEEE 1588-2019, 9.5.8 and 9.5.9: messages that were due while the host slept are not made up for, so that intervals
 /// stay what they are.
 #[test]
@@ -154,8 +176,8 @@ fn it_yields_to_a_better_master() {
     assert!(hear(&mut grandmaster, start() + Span::from_secs(7), 1).is_empty(), "heard once");
 }
 
-/// IEEE 1588-2019, annexes C and D: by multicast masters speak to the group, and what is sent to this host alone may come
-/// from any network. It silences no grandmaster; and who asks this host alone is answered alone, from where it asked.
+/// IEEE 1588-2019, annexes C and D: by multicast masters speak to the group, and what is sent to this host alone may
+/// come from any network. It silences no grandmaster; who asks this host alone is answered alone, from where it asked.
 #[test]
 fn what_is_sent_to_this_host_alone_silences_nothing() {
     let mut grandmaster = serving();

@@ -104,6 +104,33 @@ fn times_outside_an_era_are_named() {
     }
 }
 
+/// IEEE 1588-2019, 7.2.1 and 13.3.2.8: a Sync and a Delay_Req that are under way when the master announces another
+/// timescale, or that it is sure of its time now, may be of before: their times are not used.
+#[test]
+fn what_is_under_way_when_the_timescale_changes_is_not_used() {
+    for (before, after) in [
+        (PtpFlags::default(), PtpFlags::PTP_TIMESCALE),
+        (PtpFlags::PTP_TIMESCALE, PtpFlags::default()),
+        (PtpFlags::PTP_TIMESCALE.and(PtpFlags::UNCERTAIN), PtpFlags::PTP_TIMESCALE),
+    ] {
+        let mut script = Script::with(FollowerConfig { arbitrary: ArbitraryTimescale::Utc, ..config() });
+        script.announced.flags = before;
+        script.announce();
+        script.announce();
+        script.two_step();
+        let (request, ticket) = script.request();
+        script.follower.handle_sent(ticket, stamp_at(script.now));
+        let response = script.response(&request);
+        let (sync, follow_up) = script.sync_pair();
+        script.deliver(&sync);
+        script.announced.flags = after;
+        script.announce();
+        assert_eq!(script.deliver(&follow_up), []);
+        assert_eq!(script.deliver(&response), rejected(PtpRejection::Late));
+        assert_eq!(observations(&script.two_step()).len(), 1);
+    }
+}
+
 /// IEEE 1588-2019, 13.3.2.14: how often the Syncs come, as they say themselves, and as they come.
 #[test]
 fn the_sync_interval_is_what_the_syncs_say() {

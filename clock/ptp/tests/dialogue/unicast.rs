@@ -253,7 +253,7 @@ fn clients_at_one_address_have_grants_of_their_own() {
     assert_eq!(granted(1, &[3, 4]), (1, 0));
 }
 
-/// IEEE 1588-2019, 16.1.4.2.4: a master may grant less than was asked for. What comes less often than that is not missed.
+/// IEEE 1588-2019, 16.1.4.2.4: a master may grant less than was asked for. What comes less often is not missed.
 #[test]
 fn an_interval_that_was_granted_is_what_is_waited_for() {
     let mut pair = Pair::unicast(300, 3);

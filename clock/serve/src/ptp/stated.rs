@@ -34,9 +34,11 @@ impl StatedClock {
         StatedClock { page: ServedClock::new(page), snapshot: None }
     }
 
-    /// Takes the latest publication.
-    pub(crate) fn look(&mut self) {
+    /// Takes the latest publication. Whether it is another one than the last.
+    pub(crate) fn look(&mut self) -> bool {
+        let before = self.snapshot.as_ref().map(Snapshot::count);
         self.snapshot = self.page.snapshot();
+        before != self.snapshot.as_ref().map(Snapshot::count)
     }
 
     /// The page says nothing of use: it is opened again.

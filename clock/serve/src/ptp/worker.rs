@@ -113,13 +113,14 @@ impl PortWorker {
     pub(super) fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
         while !stop.load(Ordering::Relaxed) {
             self.look();
+            // A wider claim leaves before all that rests on it.
+            self.send_due(mono_now());
             let is_busy = self.receive()?;
             let now = mono_now();
             while let Some((ticket, best)) = self.sockets.overdue(now) {
                 self.note_sent(ticket, best);
             }
-            self.grandmaster.handle_timeout(now);
-            self.drain(now);
+            self.send_due(now);
             if !is_busy {
                 self.wait(now)?;
             }
@@ -130,6 +131,11 @@ impl PortWorker {
         Ok(())
     }
 
+    fn send_due(&mut self, now: Moment<Mono>) {
+        self.grandmaster.handle_timeout(now);
+        self.drain(now);
+    }
+
     fn wait(&self, now: Moment<Mono>) -> io::Result<()> {
         let due = [self.grandmaster.poll_timeout(), self.sockets.deadline(), Some(self.claim_due)];
         let until = due.into_iter().flatten().fold(now + PATIENCE, Ord::min);
@@ -137,9 +143,9 @@ impl PortWorker {
         poll(&mut interests, Some(until)).map(drop)
     }
 
-    /// Takes the latest publication and, where it is time for it, makes the claim of it.
+    /// Takes the latest publication and makes the claim of it: of each, and where it is time for it.
     fn look(&mut self) {
-        self.clock.look();
+        let is_new = self.clock.look();
         if let Some(counter) = self.clock.counter_id().filter(|counter| *counter != self.stamper.counter().0) {
             let period = self.clock.snapshot().and_then(|snapshot| Some(snapshot.estimate()?.period));
             // Of a counter that cannot be had there is no time either.
@@ -150,10 +156,15 @@ impl PortWorker {
             }
         }
         let now = mono_now();
-        if now >= self.claim_due {
+        let is_due = now >= self.claim_due;
+        if is_due {
             self.claim_due = now + CLAIM_EVERY;
             self.board.renew(&mut self.policy, &mut self.generation);
+        }
+        if is_due || is_new {
             self.claim(now);
+        }
+        if is_due {
             self.publish_report();
             for change in self.stamper.take_card_changes() {
                 tracing::warn!(port = self.name, %change, "another program changed the clock of a network card");

@@ -449,6 +449,20 @@ fn a_master_whose_syncs_are_rare_is_not_silent_between_two() {
     assert_eq!(server.standing(), Reachability::Unreachable);
 }
 
+/// A master whose exchanges are further and further apart is missed at last.
+#[test]
+fn a_master_that_slows_down_is_silent_at_some_time() {
+    let mut server = ptp();
+    server.take(PtpEvent::MasterChosen(master(1)));
+    for number in 1..40 {
+        server.take(message(Direction::Outgoing, number * 1_000_000));
+        server.take(message(Direction::Incoming, number * 1_000_000 + 1000));
+        server.judge(server.silent_at() - Span::from_millis(1));
+    }
+    assert_eq!(server.counts.exchanges, 39);
+    assert!(server.silent_at() - server.alive <= Span::from_secs(1024));
+}
+
 #[test]
 fn our_own_identity_is_made_up_and_no_other_clocks() {
     let now = ffclock_sys::mono_now();

@@ -19,6 +19,7 @@ const COUNTER: CounterId = CounterId::MonotonicRaw;
 /// A port whose page is right within 10 us; its directory is removed when dropped.
 struct Case {
     directory: PathBuf,
+    writer: Writer<SharedPage>,
     worker: PortWorker,
 }
 
@@ -30,7 +31,8 @@ impl Case {
         std::fs::create_dir(&directory).unwrap();
         let page = directory.join("page");
         let boot = BootId::parse(&ffclock_counter::boot_id());
-        Writer::open(SharedPage::create(&page).unwrap(), boot).publish(&publication());
+        let mut writer = Writer::open(SharedPage::create(&page).unwrap(), boot);
+        writer.publish(&publication());
         let own = PortIdentity { clock: ClockIdentity::from_mac([2, 0, 0, 0, 0, 1]), port: 1 };
         let (config, ptp) = (ServeConfig::default(), PtpConfig::default());
         let worker = PortWorker::new(PortParts {
@@ -45,7 +47,7 @@ impl Case {
         let mut worker = worker.unwrap();
         worker.look();
         assert!(worker.grandmaster.is_serving());
-        Case { directory, worker }
+        Case { directory, writer, worker }
     }
 
     /// The next messages to send.
@@ -132,6 +134,25 @@ fn a_departure_is_stated_at_the_beginning_of_its_stamp_and_an_arrival_at_its_end
     let PtpBody::DelayResp(time, _) = response.body else { panic!("{response:?}") };
     let late = Moment::from_origin(stated(time, &response, -1)) - case.tai_at(counter);
     assert!((late - Span::from_nanos(10_001)).abs() < Span::from_nanos(1), "{late:?}");
+}
+
+/// What leaves after a publication is stated by it, so its error is claimed before.
+#[test]
+fn a_publication_with_a_larger_error_is_announced_at_once() {
+    let mut case = Case::new();
+    let now = mono_now();
+    case.worker.grandmaster.handle_timeout(now);
+    case.sent();
+    // The time to make the claim again is far.
+    case.worker.claim_due = now + Span::from_secs(3600);
+    let mut wider = publication();
+    wider.estimate.bound = Bound::of(Span::from_millis(3));
+    case.writer.publish(&wider);
+    case.worker.look();
+    case.worker.grandmaster.handle_timeout(mono_now());
+    let sent = case.sent();
+    let Some(PtpBody::Announce(announced)) = sent.first().map(|(message, _)| message.body) else { panic!("{sent:?}") };
+    assert!(announced.quality.accuracy.as_bound() >= Some(wider.estimate.bound));
 }
 
 #[test]
