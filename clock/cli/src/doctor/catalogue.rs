@@ -103,6 +103,8 @@ faults! {
         "make room for 772 KiB beside the page and let the daemon's user write there";
     DAEMON_ABSENT = "daemon-absent": Error, "without a daemon the bound only grows, and then the clock is unsynchronised",
         "start it: systemctl enable --now ffclockd";
+    DAEMON_ELSEWHERE = "daemon-elsewhere": Note, "a daemon outside of this container renews the page, and more than the page says is not known of it here",
+        "run this where ffclockd runs, or show this container its control socket beside the page";
     DAEMON_DEAD = "daemon-dead": Error, "the daemon was killed: the bound only grows, and then the clock is unsynchronised",
         "start it again, and look in the log for the reason: journalctl -u ffclockd";
     DAEMON_STUCK = "daemon-stuck": Error, "a daemon that is stopped or stuck renews nothing",
