@@ -187,6 +187,8 @@ faults! {
         "let UDP to its port (123) and the answers pass; try it with another NTP client";
     SERVER_UNREACHABLE = "server-unreachable": Warning, "it has stopped answering and counts less and less",
         "look at the network and at the server; another address is tried by itself";
+    SERVER_LOOPS = "server-loops": Warning, "it follows this host, so that its time is ours and says nothing",
+        "have it follow other servers too, or remove it here";
     SERVER_UNRESOLVED = "server-unresolved": Warning, "its name has no address that can be used, so it is not asked",
         "correct the name or `family`; look at /etc/resolv.conf and at the way to the resolver";
     PTP_CLOSED = "ptp-closed": Warning, "its ports or its network device cannot be had, so no master of PTP is heard",
