@@ -11,7 +11,7 @@ use serde::Serialize;
 #[command(after_help = "Examples:
   $ stamp=$(ffclock stamp); run-the-experiment; ffclock at $stamp
   2026-11-22T18:21:28.459568768Z  +- 2.323 us  synchronised (standard uncertainty 148.3131 ns, noise 57.9748 ns)
-  $ ffclock at --json 77546726195886@1 | jq .utc_ns
+  $ ffclock at --json 77546726195886@2893105772 | jq .utc_ns
   $ ffclock at --format unix $(cat stamps.txt)
 
 A stamp is COUNTER@EPOCH, as `ffclock stamp` prints it. One of the last day is converted by the lines

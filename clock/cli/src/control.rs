@@ -156,7 +156,11 @@ fn read_line(stream: &mut UnixStream, deadline: Instant) -> std::io::Result<Vec<
             return Err(ErrorKind::TimedOut.into());
         }
         stream.set_read_timeout(Some(left))?;
-        let count = stream.read(&mut part)?;
+        let count = match stream.read(&mut part) {
+            // The process was stopped and went on.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read?,
+        };
         let Some(end) = part[..count].iter().position(|&byte| byte == b'\n') else {
             if count == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
@@ -289,7 +293,8 @@ mod tests {
         let _ = std::fs::remove_file(&path);
         let _listener = UnixListener::bind(&path).unwrap();
         let begin = Instant::now();
-        assert!(status(&at(&path)).unwrap_err().message.contains("did not answer"));
+        let message = status(&at(&path)).unwrap_err().message;
+        assert!(message.contains("did not answer"), "{message}");
         assert!(begin.elapsed() < PATIENCE * 3);
         std::fs::remove_file(&path).unwrap();
         assert!(status(&at(&path)).unwrap_err().message.contains("is ffclockd running?"));

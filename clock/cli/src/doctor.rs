@@ -131,6 +131,8 @@ fn examine(global: &Global, args: &Args) -> (Examined, Vec<Diagnosis>) {
         Err(failure) => Err(catalogue::DAEMON_ABSENT.seen(failure.message)),
     };
     let mut findings = page::examine(&page);
+    let report = report.map_err(|finding| daemon_of_host(finding, &files, &findings));
+    let has_daemon = report.as_ref().err().is_none_or(|finding| finding.of == catalogue::DAEMON_ELSEWHERE);
     let report = report.map_err(|finding| findings.push(finding)).ok();
     if let Some(report) = &report {
         findings.extend(daemon::examine(report, &page, args.bound.as_seconds()));
@@ -138,9 +140,18 @@ fn examine(global: &Global, args: &Args) -> (Examined, Vec<Diagnosis>) {
         findings.extend(events::examine(report));
     }
     let config = args.config.clone().unwrap_or_else(|| places::CONFIGURATION.into());
-    let view = HostView { files: &files, config: &config, page: &page, report: report.as_ref() };
+    let view = HostView { files: &files, config: &config, page: &page, report: report.as_ref(), has_daemon };
     findings.extend(system::examine(&view));
     (Examined { files, page, config, report }, findings)
+}
+
+/// A container whose page is sound has no daemon of its own: it reads that of its host.
+fn daemon_of_host(finding: Diagnosis, files: &HostFiles, of_page: &[Diagnosis]) -> Diagnosis {
+    let is_sound = of_page.iter().all(|finding| finding.of.severity < Severity::Error);
+    match finding.of == catalogue::DAEMON_ABSENT && is_sound && files.is_container() {
+        true => catalogue::DAEMON_ELSEWHERE.seen(finding.seen),
+        false => finding,
+    }
 }
 
 impl Examination {

@@ -176,9 +176,7 @@ impl Receiver {
 fn compare(clock: &Clock) -> Result<FeedSample, Failure> {
     let begin = mono_now();
     let samples: Result<Vec<FeedSample>, Failure> = (0..TRIES).map(|_| compare_once(clock, begin)).collect();
-    let closest = samples?.into_iter().min_by_key(|sample| sample.width).ok_or("no comparison was made")?;
-    debug_assert!(!closest.width.is_negative(), "a counter does not run backwards");
-    Ok(closest)
+    Ok(samples?.into_iter().min_by_key(|sample| sample.width).ok_or("no comparison was made")?)
 }
 
 fn compare_once(clock: &Clock, begin: Moment<Mono>) -> Result<FeedSample, Failure> {
@@ -186,16 +184,22 @@ fn compare_once(clock: &Clock, begin: Moment<Mono>) -> Result<FeedSample, Failur
     let system = SystemTime::now();
     let stamp = clock.stamp();
     let leap = clock.snapshot().map_err(|error| Failure::from(error.to_string()))?.leap();
-    let (before, PublishedTime { reading: after, tai, .. }) =
-        (page::read_at(clock, before)?.reading, page::read_at(clock, stamp)?);
-    if before.status == Status::Unsynchronised {
+    let (before, after) = (page::read_at(clock, before)?, page::read_at(clock, stamp)?);
+    if before.reading.status == Status::Unsynchronised {
         return Err(Failure::unsynchronised("the clock is unsynchronised"));
     }
+    let width = width([&before, &after]).ok_or("the published time was moved during the comparison")?;
     let system = system.duration_since(SystemTime::UNIX_EPOCH).map_err(|error| Failure::from(error.to_string()))?;
-    let behind = before.time.midpoint(after.time)
+    let behind = before.reading.time.midpoint(after.reading.time)
         - Moment::<Utc>::from_origin(Span::from_nanos(system.as_nanos().cast_signed()));
-    let width = after.time - before.time;
-    Ok(FeedSample { system, behind, width, begin, after: (stamp, after), leap: (tai, leap) })
+    Ok(FeedSample { system, behind, width, begin, after: (stamp, after.reading), leap: (after.tai, leap) })
+}
+
+/// From one look to the next; `None` where UTC stepped between them, by a leap second, or the published time went back,
+/// by a new publication.
+fn width([before, after]: [&PublishedTime; 2]) -> Option<Span> {
+    let width = after.tai - before.tai;
+    (!width.is_negative() && after.reading.time - before.reading.time == width).then_some(width)
 }
 
 impl FeedSample {
@@ -270,6 +274,22 @@ fn example(system: Duration, behind: Span) -> FeedSample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn looks_across_a_step_of_utc_or_of_the_clock_show_nothing() {
+        let example = example(Duration::from_secs(1_800_000_000), Span::ZERO);
+        let time = |utc_ns: i128, tai_ns: i128| PublishedTime {
+            reading: Reading { time: Moment::from_origin(Span::from_nanos(utc_ns)), ..example.after.1 },
+            noise: example.after.1.uncertainty,
+            strict: example.after.1.bound,
+            tai: Moment::from_origin(Span::from_nanos(tai_ns)),
+        };
+        let (second, before) = (1_000_000_000, time(0, 0));
+        assert_eq!(width([&before, &time(500, 500)]), Some(Span::from_nanos(500)));
+        for after in [time(500 - second, 500), time(500 + second, 500), time(-1, -1)] {
+            assert_eq!(width([&before, &after]), None, "{after:?}");
+        }
+    }
 
     #[test]
     fn a_leap_second_is_announced_within_its_day_and_nothing_is_compared_across_it() {

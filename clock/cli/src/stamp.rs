@@ -12,7 +12,7 @@ use std::str::FromStr;
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   $ stamp=$(ffclock stamp); echo $stamp
-  77546726195886@1
+  77546726195886@2893105772
   $ ffclock at $stamp
   2026-11-22T18:21:28.459568768Z  +- 2.323 us  synchronised (standard uncertainty 148.3131 ns, noise 57.9748 ns)
 

@@ -103,6 +103,8 @@ faults! {
         "make room for 772 KiB beside the page and let the daemon's user write there";
     DAEMON_ABSENT = "daemon-absent": Error, "without a daemon the bound only grows, and then the clock is unsynchronised",
         "start it: systemctl enable --now ffclockd";
+    DAEMON_ELSEWHERE = "daemon-elsewhere": Note, "a daemon outside of this container renews the page, and more than the page says is not known of it here",
+        "run this where ffclockd runs, or show this container its control socket beside the page";
     DAEMON_DEAD = "daemon-dead": Error, "the daemon was killed: the bound only grows, and then the clock is unsynchronised",
         "start it again, and look in the log for the reason: journalctl -u ffclockd";
     DAEMON_STUCK = "daemon-stuck": Error, "a daemon that is stopped or stuck renews nothing",
@@ -185,6 +187,8 @@ faults! {
         "let UDP to its port (123) and the answers pass; try it with another NTP client";
     SERVER_UNREACHABLE = "server-unreachable": Warning, "it has stopped answering and counts less and less",
         "look at the network and at the server; another address is tried by itself";
+    SERVER_LOOPS = "server-loops": Warning, "it follows this host, so that its time is ours and says nothing",
+        "have it follow other servers too, or remove it here";
     SERVER_UNRESOLVED = "server-unresolved": Warning, "its name has no address that can be used, so it is not asked",
         "correct the name or `family`; look at /etc/resolv.conf and at the way to the resolver";
     PTP_CLOSED = "ptp-closed": Warning, "its ports or its network device cannot be had, so no master of PTP is heard",

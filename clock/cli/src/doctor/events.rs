@@ -47,6 +47,10 @@ pub(super) const SIGNS: &[EventSign] = &[
         ended_by: &["the published time lies within what the believed servers share again"],
         ..sign("the published time lies outside of what the believed servers share", fault::PUBLISHED_OUTSIDE)
     },
+    EventSign {
+        ended_by: &["the server no longer follows this host"],
+        ..sign("the server follows this host", fault::SERVER_LOOPS)
+    },
     sign("changes outside [[server]]", fault::CONFIG_WAITS),
     sign("the kernel's clock cannot be", fault::KERNEL_CLOCK),
     sign("the host's delays are not known", fault::CALIBRATION_MISSING),

@@ -69,6 +69,11 @@ impl HostFiles {
         fs::metadata(self.place(path)).ok()
     }
 
+    /// Whether this is the system of a container, by the files that Docker, Podman and systemd put there.
+    pub(crate) fn is_container(&self) -> bool {
+        ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"].iter().any(|sign| self.about(sign).is_some())
+    }
+
     /// The room in the file system of a path, or of the nearest directory above it.
     pub(crate) fn room(&self, path: impl AsRef<Path>) -> Option<StatVfs> {
         let path = self.place(path);

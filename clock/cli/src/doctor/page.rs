@@ -29,6 +29,7 @@ fn unopened(error: &OpenError) -> Diagnosis {
         OpenError::File { .. } | OpenError::Page { error: PageError::NotAPage, .. } => fault::PAGE_FOREIGN,
         OpenError::Page { error: PageError::Version(_) | PageError::Size(_), .. } => fault::PAGE_VERSION,
         OpenError::Page { error: PageError::OtherBoot, .. } => fault::PAGE_OTHER_BOOT,
+        OpenError::Page { error: PageError::Empty, .. } => fault::CLOCK_UNSET,
         OpenError::Page { .. } => fault::PAGE_DAMAGED,
         OpenError::Counter { .. } => fault::PAGE_COUNTER,
     };
@@ -43,7 +44,7 @@ fn read(clock: &Clock, path: &Path) -> Option<Diagnosis> {
             let seen = format!("{} has passed its date; its bound has grown to {}", path.display(), reading.bound);
             return Some(fault::PAGE_STALE.seen(seen));
         }
-        Err(ReadError::NoEstimate | ReadError::Page(PageError::Empty)) => fault::CLOCK_UNSET,
+        Err(ReadError::NoEstimate | ReadError::Disrupted | ReadError::Page(PageError::Empty)) => fault::CLOCK_UNSET,
         Err(ReadError::OtherCounter(_) | ReadError::CounterUnreadable { .. }) => fault::PAGE_COUNTER,
         Err(_) => fault::PAGE_DAMAGED,
     };

@@ -8,6 +8,8 @@ use ffclock_control::protocol::{Agreement, AuthenticationKind, BeliefReport, Sou
 const FIRST_ANSWER_S: f64 = 60.0;
 /// How the names of clocks at this host begin: by the kind of their input (docs/references.md).
 const REFERENCES: [&str; 5] = ["pps:", "phc:", "shm:", "sock:", "vmclock:"];
+/// Why the replies of a server that follows this host are turned away.
+const LOOP: &str = "loop";
 /// A certificate that ends sooner is to be renewed [d].
 const RENEWAL_DAYS: i64 = 14;
 
@@ -57,6 +59,10 @@ fn state(source: &SourceReport, report: &StatusReport) -> Option<Diagnosis> {
         SourceState::Resolving => Some(fault::SERVER_UNRESOLVED.seen("its name has no address yet")),
         SourceState::Refused => Some(fault::SERVER_REFUSES.seen("it answered DENY or RSTR")),
         SourceState::Waiting | SourceState::Unreachable if lacks_keys(source).is_some() => None,
+        // The event of it may be from long ago.
+        SourceState::Waiting | SourceState::Unreachable if loops(source) > 0 => {
+            Some(fault::SERVER_LOOPS.seen(format!("{asked}, and {} replies that name this host", loops(source))))
+        }
         SourceState::Waiting | SourceState::Unreachable if source.exchanges == 0 => {
             Some(fault::SERVER_SILENT.seen(format!("no answer yet to {asked}")))
         }
@@ -97,9 +103,14 @@ fn state_of_reference(source: &SourceReport, report: &StatusReport) -> Option<Di
     }
 }
 
-/// Why packets were turned away; those near a leap second are by every daemon.
+/// The replies of a server that follows this host.
+fn loops(source: &SourceReport) -> u64 {
+    source.rejected.iter().filter(|(reason, _)| reason == LOOP).map(|(_, packets)| packets).sum()
+}
+
+/// Why packets were turned away. Those near a leap second are by every daemon, and loops are a finding of their own.
 fn counted(source: &SourceReport) -> impl Iterator<Item = &(String, u64)> {
-    source.rejected.iter().filter(|(reason, _)| reason != "near-leap")
+    source.rejected.iter().filter(|(reason, _)| reason != "near-leap" && reason != LOOP)
 }
 
 fn reasons(source: &SourceReport) -> String {

@@ -17,6 +17,8 @@ const SLOW: &[&str] = &["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
 const LEAST_ROOM: u64 = 1 << 20;
 /// A unit that systemd started again this often keeps ending.
 const RESTARTS: u64 = 3;
+/// Unless it has run for this long since [s].
+const CALM_S: f64 = 86_400.0;
 /// The server of the shipped configuration.
 const EXAMPLE: &str = "\"ntp.example.org\"";
 
@@ -30,6 +32,8 @@ pub(crate) struct HostView<'a> {
     pub(crate) page: &'a Path,
     /// What the daemon answered, if it did.
     pub(crate) report: Option<&'a StatusReport>,
+    /// Whether there is one, here or on the host of this container.
+    pub(crate) has_daemon: bool,
 }
 
 /// What is wrong around the daemon.
@@ -43,7 +47,7 @@ pub(crate) fn examine(view: &HostView<'_>) -> Vec<Diagnosis> {
     found.extend(guest(view.files, text.as_deref().unwrap_or_default()));
     found.extend(steering(view.files, &processes));
     found.extend(daemons(&processes));
-    found.extend(unit(view.files));
+    found.extend(unit(view));
     found
 }
 
@@ -52,14 +56,14 @@ fn configuration(view: &HostView<'_>, text: Option<&str>) -> Vec<Diagnosis> {
     let name = place.display();
     let Some(about) = view.files.about(view.config) else {
         // A daemon that answers got its servers on the command line.
-        return Vec::from_iter(
-            view.report.is_none().then(|| fault::CONFIG_MISSING.seen(format!("{name} is not there"))),
-        );
+        return Vec::from_iter((!view.has_daemon).then(|| fault::CONFIG_MISSING.seen(format!("{name} is not there"))));
     };
     if !about.is_file() {
         return vec![fault::CONFIG_WRONG.seen(format!("{name} is not a regular file"))];
     }
-    let mut found = Vec::from_iter(checked(&place));
+    // Of one that this user may not read, ffclockd says that it cannot be read.
+    let unread_here = || fault::CONFIG_UNCHECKED.seen(format!("{name} may not be read by this user"));
+    let mut found = Vec::from_iter(if text.is_some() { checked(&place) } else { Some(unread_here()) });
     let is_example = text.is_some_and(|text| text.lines().any(|line| is_setting(line) && line.contains(EXAMPLE)));
     if is_example {
         found.push(fault::CONFIG_EXAMPLE.seen(format!("{name} names {EXAMPLE}")));
@@ -167,14 +171,32 @@ fn guest(files: &HostFiles, config: &str) -> Option<Diagnosis> {
 
 fn steering(files: &HostFiles, processes: &[HostProcess]) -> Option<Diagnosis> {
     let is_steering = |process: &&HostProcess| {
-        let arguments = files.read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
-        // chronyd -x leaves the system clock alone.
-        STEERING.contains(&process.name.as_str()) && !arguments.split('\0').any(|argument| argument == "-x")
+        let line = files.read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        let arguments: Vec<&str> = line.split('\0').skip(1).collect();
+        STEERING.contains(&process.name.as_str()) && !leaves_the_system_clock(&process.name, &arguments)
     };
     let mut names: Vec<&str> = processes.iter().filter(is_steering).map(|process| process.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     (names.len() > 1).then(|| fault::STEERED_TWICE.seen(format!("{} run on this host", names.join(" and "))))
+}
+
+/// Whether a program that can steer the system clock does something else, by its arguments.
+fn leaves_the_system_clock(name: &str, arguments: &[&str]) -> bool {
+    let has = |wanted: &str| arguments.contains(&wanted);
+    match name {
+        "chronyd" => has("-x"),
+        "ffclock-steer" => has("--dry-run"),
+        // It sets the clock of -c, which is the system's where none is named, or with -a what -r permits.
+        "phc2sys" => {
+            let slave = arguments.iter().position(|argument| *argument == "-c").and_then(|at| arguments.get(at + 1));
+            match slave {
+                Some(clock) => *clock != "CLOCK_REALTIME",
+                None => has("-a") && !has("-r") && !has("-rr"),
+            }
+        }
+        _ => false,
+    }
 }
 
 fn daemons(processes: &[HostProcess]) -> Vec<Diagnosis> {
@@ -194,8 +216,8 @@ fn daemons(processes: &[HostProcess]) -> Vec<Diagnosis> {
     found
 }
 
-fn unit(files: &HostFiles) -> Option<Diagnosis> {
-    files.about("/run/systemd/system").filter(|about| about.is_dir())?;
+fn unit(view: &HostView<'_>) -> Option<Diagnosis> {
+    view.files.about("/run/systemd/system").filter(|about| about.is_dir())?;
     let properties = "--property=LoadState,ActiveState,NRestarts,UnitFileState,Result";
     let answer = ask_program("systemctl", &["show", "ffclockd.service", properties])?;
     let value = |name: &str| answer.text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
@@ -205,7 +227,7 @@ fn unit(files: &HostFiles) -> Option<Diagnosis> {
     let restarts: u64 = value("NRestarts=").parse().unwrap_or(0);
     if value("ActiveState=") == "failed" {
         Some(fault::UNIT_FAILED.seen(format!("its result is {}", value("Result="))))
-    } else if restarts >= RESTARTS {
+    } else if restarts >= RESTARTS && view.report.is_none_or(|report| report.uptime_s < CALM_S) {
         Some(fault::UNIT_RESTARTS.seen(format!("systemd has started it again {restarts} times")))
     } else {
         (value("UnitFileState=") == "disabled").then(|| fault::UNIT_DISABLED.seen("the unit is not enabled"))
@@ -233,6 +255,28 @@ mod tests {
         assert_eq!(found((1 << 30, false)), None);
         assert!(found((4096, false)).is_some_and(|seen| seen.contains("/run/ffclock has 4096 bytes left")));
         assert!(found((1 << 30, true)).is_some_and(|seen| seen.contains("no inode left")));
+    }
+
+    #[test]
+    fn who_steers_the_system_clock_is_in_the_arguments() {
+        let leaves = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            leaves_the_system_clock(words[0], &words[1..])
+        };
+        for line in [
+            "chronyd -x",
+            "chronyd -F 1 -x",
+            "ffclock-steer --dry-run",
+            "phc2sys -s CLOCK_REALTIME -c eth0 -O 37",
+            "phc2sys -a",
+        ] {
+            assert!(leaves(line), "{line}");
+        }
+        for line in
+            ["chronyd -F 1", "ffclock-steer", "phc2sys -s eth0 -w", "phc2sys -a -r", "phc2sys -c CLOCK_REALTIME"]
+        {
+            assert!(!leaves(line), "{line}");
+        }
     }
 
     #[test]

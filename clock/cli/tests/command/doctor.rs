@@ -274,24 +274,37 @@ fn the_bundle_holds_what_a_report_needs_and_no_key() {
 }
 
 /// As a user who may not enter the daemon's directory.
+/// The doctor as a user who has nothing of this host; `None` where no other user can be had.
+fn examine_as_another(host: &SeededHost) -> Option<Ended> {
+    // Copied to where the other user may run it.
+    let program = std::env::temp_dir().join(format!("ffclock-doctor-{}", std::process::id()));
+    fs::copy(crate::PROGRAM, &program).unwrap();
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    command.arg("--page").arg(host.place.page()).args(["doctor", "--json", "--root"]).arg(host.place.file("."));
+    let path = format!("{}:/usr/bin:/bin", host.place.file("bin").display());
+    let output = command.env("PATH", path).output();
+    fs::remove_file(program).unwrap();
+    output.ok().filter(|output| !output.stdout.is_empty()).map(Ended::from)
+}
+
 #[test]
 fn missing_rights_are_named() {
     let host = SeededHost::new();
     host.examine(&[]);
     host.mode(".", 0o700);
     let ended = if own_user(&host.place) == 0 {
-        // Copied to where the other user may run it.
-        let program = std::env::temp_dir().join(format!("ffclock-doctor-{}", std::process::id()));
-        fs::copy(crate::PROGRAM, &program).unwrap();
-        let mut command = std::process::Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
-        command.arg("--page").arg(host.place.page()).args(["doctor", "--json", "--root"]).arg(host.place.file("."));
-        let output = command.env("PATH", "/usr/bin:/bin").output();
-        fs::remove_file(program).unwrap();
-        match output {
-            Ok(output) if !output.stdout.is_empty() => Ended::from(output),
-            _ => return println!("SKIP: setpriv cannot change the user here"),
-        }
+        let Some(ended) = examine_as_another(&host) else {
+            return println!("SKIP: setpriv cannot change the user here");
+        };
+        // A configuration that this user may not read is not a wrong one.
+        host.mode(".", 0o755);
+        host.mode("etc/ffclock/ffclockd.toml", 0o600);
+        host.program("ffclockd", "cat \"$3\"");
+        let unread = examine_as_another(&host).map(|ended| checks(&ended)).unwrap_or_default();
+        assert!(unread.iter().any(|check| check == "config-unchecked"), "{unread:?}");
+        assert!(!unread.iter().any(|check| check == "config-wrong"), "{unread:?}");
+        ended
     } else {
         host.mode(".", 0o000);
         let ended = host.examine_as_it_is(&["--json"]);

@@ -1,7 +1,7 @@
 //! The subcommands that read the page: now, stamp, elapsed, wait.
 
 use crate::common::{EPOCH, Place, UTC_SECOND, publication};
-use ffclock_units::{Bound, GrowthRate, StandardUncertainty, Status};
+use ffclock_units::{Bound, Counter, GrowthRate, LeapStep, Moment, Period, Span, StandardUncertainty, Status};
 use serde_json::Value;
 
 const TAI_MINUS_UTC_NS: i64 = 37_000_000_000;
@@ -287,4 +287,42 @@ fn a_damaged_page_is_an_error_not_a_time() {
     assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{ended:?}");
     std::fs::write(place.page(), b"hello").unwrap();
     assert_eq!(place.run(&["now"]).code, 1);
+}
+
+/// A page that any program wrote, under sums that add up: whatever it says, no command ends by a panic.
+#[test]
+fn a_page_of_any_content_is_read_without_a_crash() {
+    let place = Place::new();
+    let socket = place.file("sock").to_str().unwrap().to_owned();
+    let machine = place.file("vmclock").to_str().unwrap().to_owned();
+    let (far, now) = (Span::from_units(i128::MIN), publication(Status::Synchronised));
+    let mut pages = vec![now; 6];
+    pages[0].estimate.time = Moment::from_origin(far);
+    pages[1].estimate.time = Moment::from_origin(Span::MAX);
+    pages[2].estimate.period = Period::from_parts(u64::MAX, 0).unwrap();
+    pages[2].estimate.difference_period = Period::from_parts(1 << 63, 59).unwrap();
+    pages[3].leap = LeapStep { before: i32::MIN, after: i32::MAX, at: i64::MIN };
+    pages[4].leap = LeapStep { before: i32::MAX, after: i32::MIN, at: i64::MAX };
+    (pages[5].valid_until, pages[5].epoch_begin) = (Counter::from_raw(u64::MAX), Counter::from_raw(1 << 63));
+    for (number, page) in pages.iter().enumerate() {
+        place.publish_by(page);
+        let stamp = format!("{}@{EPOCH}", page.estimate.counter.raw());
+        for arguments in [
+            &["now"][..],
+            &["now", "--json", "--tai"],
+            &["now", "--format", "unix"],
+            &["stamp"],
+            &["at", &stamp, "0@3", "18446744073709551615@3", "9223372036854775808@18446744073709551615"],
+            &["elapsed", &stamp, "18446744073709551615@3"],
+            &["elapsed", "--json", "9223372036854775808@3", &stamp],
+            &["wait", "--timeout", "0 s"],
+            &["watch", "--count", "1"],
+            &["status"],
+            &["doctor"],
+            &["feed", "--chrony", &socket, "--vmclock", &machine, "--count", "1"],
+        ] {
+            let ended = place.run(arguments);
+            assert!(ended.code != 101 && !ended.err.contains("panicked"), "page {number}: {arguments:?} {ended:?}");
+        }
+    }
 }

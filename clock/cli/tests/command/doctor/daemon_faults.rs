@@ -164,6 +164,23 @@ pub(super) const SEEDS: &[Seed] = &[
         },
         &[],
     ),
+    event(|host| host.event("the server follows this host: it is no source of time"), &["server-loops"]),
+    event(
+        |host| {
+            host.event("the server follows this host: it is no source of time");
+            host.event("the server no longer follows this host");
+        },
+        &[],
+    ),
+    // Since yesterday.
+    Seed {
+        sow: |host| {
+            let server = server(&mut host.report);
+            (server["state"], server["exchanges"]) = ("unreachable".into(), 0.into());
+            server["rejected"] = json!([["loop", 5000]]);
+        },
+        finds: &["server-loops"],
+    },
     event(|host| host.event("the server contradicts what it said before: not believed"), &["server-jumped"]),
     event(
         |host| {

@@ -82,7 +82,34 @@ pub(super) const SEEDS: &[Seed] = &[
         },
         finds: &[],
     },
+    Seed {
+        sow: |host| {
+            host.process(72, "phc2sys", 0, 0);
+            host.write("proc/72/cmdline", "/usr/sbin/phc2sys\0-s\0CLOCK_REALTIME\0-c\0eth0\0");
+            host.process(73, "ffclock-steer", 0, 0);
+            host.write("proc/73/cmdline", "ffclock-steer\0--dry-run\0");
+        },
+        finds: &[],
+    },
     Seed { sow: |host| host.process(80, "ffclockd", 7, 0), finds: &["daemon-twice"] },
+    // The page of the container's host: there is neither a daemon nor a configuration here, and nothing is missing.
+    Seed {
+        sow: |host| {
+            host.config = None;
+            host.listens = Listens::Absent;
+            host.write("run/.containerenv", "");
+        },
+        finds: &["daemon-elsewhere"],
+    },
+    Seed {
+        sow: |host| {
+            host.config = None;
+            host.listens = Listens::Absent;
+            host.write("run/.containerenv", "");
+            fs::remove_file(host.place.page()).unwrap();
+        },
+        finds: &["page-missing", "daemon-absent", "config-missing"],
+    },
     // That of a container, as root, is no matter of this host.
     Seed {
         sow: |host| {
@@ -107,6 +134,15 @@ pub(super) const SEEDS: &[Seed] = &[
     Seed {
         sow: |host| host.program("systemctl", "echo LoadState=loaded; echo ActiveState=active; echo NRestarts=7"),
         finds: &["unit-restarts"],
+    },
+    // Long ago.
+    Seed {
+        sow: |host| {
+            host.config = None;
+            host.report["uptime_s"] = 100_000.0.into();
+            host.program("systemctl", "echo LoadState=loaded; echo ActiveState=active; echo NRestarts=7");
+        },
+        finds: &[],
     },
     Seed {
         sow: |host| host.program("systemctl", "echo LoadState=loaded; echo UnitFileState=disabled"),

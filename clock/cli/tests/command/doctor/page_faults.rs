@@ -44,6 +44,8 @@ pub(super) const SEEDS: &[Seed] = &[
         finds: &["page-stale"],
     },
     Seed { sow: |host| host.place.publish_nothing(), finds: &["clock-unset"] },
+    // While the daemon makes it.
+    Seed { sow: |host| damage(host, |bytes| bytes.fill(0)), finds: &["clock-unset"] },
     Seed { sow: |host| host.mode("page", 0o666), finds: &["page-writable"] },
     Seed { sow: |host| host.mode(".", 0o775), finds: &["page-writable"] },
     Seed { sow: |host| host.mode("page", 0o640), finds: &["page-hidden"] },
