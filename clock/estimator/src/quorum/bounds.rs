@@ -23,16 +23,24 @@ pub struct VotedBounds {
 impl VoteResult {
     /// The bounds of `clock` as by [`VoteResult::bounds`], but none is narrower by what a suspect claims: the believed one
     /// is that of the others, and the strict one holds without the suspects as well as with them, with as many false
-    /// servers. Where no believed or no deciding voter is left without them, they count like the others.
+    /// servers. Where the others are no majority of the truechimers, one that leads the clock away may have made
+    /// suspects of those that are right, so what these share is covered too. Where no believed or no deciding voter is
+    /// left without them, they count like the others.
     pub fn bounds_beside(&self, suspects: &[bool], clock: &Estimate, voters: &[Voter]) -> VotedBounds {
         let all = self.bounds(clock, voters);
         let Some((vote, rest)) = self.without(suspects, voters) else { return all };
         let beside = vote.bounds(clock, &rest);
-        let strict = GrowingBound {
-            bound: beside.strict.bound.max(all.strict.bound),
-            growth: beside.strict.growth.max(all.strict.growth),
-        };
-        VotedBounds { strict, ..beside }
+        let others: Vec<bool> = suspects.iter().map(|is_suspect| !is_suspect).collect();
+        let is_minority = 2 * vote.truechimers() <= self.truechimers();
+        let of_suspects = self.without(&others, voters).filter(|_| is_minority);
+        let believed = of_suspects.map_or(beside.believed, |(vote, suspects)| {
+            larger(beside.believed, vote.bounds(clock, &suspects).believed)
+        });
+        VotedBounds { believed, strict: larger(believed, larger(beside.strict, all.strict)) }
+    }
+
+    fn truechimers(&self) -> usize {
+        self.beliefs.iter().filter(|belief| **belief == Belief::Truechimer).count()
     }
 
     /// What all truechimers share that are not suspect, or all where none would be left.
@@ -112,6 +120,11 @@ impl VoteResult {
         let range = covered(&rates, least).or_else(|| covered(&rates, 1));
         reach(range.unwrap_or([f64::NAN; 2]))
     }
+}
+
+/// The bound that is never smaller than either of these.
+fn larger(one: GrowingBound, other: GrowingBound) -> GrowingBound {
+    GrowingBound { bound: one.bound.max(other.bound), growth: one.growth.max(other.growth) }
 }
 
 /// How far `time` is at most from a true time within `interval`, wherever it lies itself.

@@ -223,13 +223,26 @@ fn suspects_count_where_none_is_left_that_is_believed_and_decides() {
     let all = result.bounds(&common, &voters);
     assert_eq!(result.bounds_beside(&[true; 3], &common, &voters), all);
     assert_eq!(result.bounds_beside(&[true, true, false], &common, &voters), all, "a falseticker alone");
-    let one = result.bounds_beside(&[false, true, true], &common, &voters);
-    assert_eq!(one.believed.bound, Bound::of(Span::from_micros(3)), "its interval bounds a clock that has no bound");
-    assert_eq!(one.strict, all.strict, "it may be the false one");
     let by_trust = [trusted((0, 5)), voter((1, 6)), voter((2, 7))];
     let result = voted(&by_trust).unwrap();
     let suspects = [true, false, false];
     assert_eq!(result.bounds_beside(&suspects, &common, &by_trust), result.bounds(&common, &by_trust), "none decides");
+}
+
+/// One of three leads the clock away, and the others seem to have left it.
+#[test]
+fn what_most_share_is_covered_although_they_are_suspect() {
+    let voters = [voter((50, 51)), voter((-10, 60)), voter((-20, 55))];
+    let result = voted(&voters).unwrap();
+    let common = Estimate { bound: Bound::UNKNOWN, ..clock(50, nominal()) };
+    let led = result.bounds_beside(&[false, true, true], &common, &voters);
+    assert_eq!(led.believed.bound, Bound::of(at_micros(50) - at_micros(-10)));
+    assert!(led.strict.bound >= led.believed.bound);
+    let found = result.bounds_beside(&[true, false, false], &common, &voters);
+    assert_eq!(found.believed.bound, led.believed.bound);
+    let two = [voter((50, 51)), voter((40, 70))];
+    let alone = voted(&two).unwrap().bounds_beside(&[true, false], &common, &two);
+    assert_eq!(alone.believed.bound, Bound::of(at_micros(70) - at_micros(50)), "one's interval bounds the clock");
 }
 
 #[test]
