@@ -36,7 +36,7 @@ impl Keeper<'_> {
         let voters = self.peers.iter().enumerate().filter(|(server, _)| self.election.is_truechimer(*server));
         let words: Vec<(&Peer, Vote)> = voters.filter_map(|(_, peer)| Some((peer, peer.leap_vote()?))).collect();
         let is_trusted = |(peer, _): &(&Peer, Vote)| peer.config().vote.trust;
-        let trust = words.iter().any(|word| is_trusted(word));
+        let trust = words.iter().any(is_trusted);
         words.iter().filter(|word| is_trusted(word) || !trust).map(|(_, vote)| *vote).collect()
     }
 

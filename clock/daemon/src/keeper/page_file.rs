@@ -58,7 +58,7 @@ impl Keeper<'_> {
         let election = &self.election;
         let servers = self.peers.iter_mut().enumerate();
         let disproved = servers.filter_map(|(server, peer)| peer.take_false_memory().then_some(server));
-        let is_false = disproved.fold(false, |is_false, server| is_false || election.is_truechimer(server));
+        let is_false = disproved.filter(|server| election.is_truechimer(*server)).count() > 0;
         let Some(history) = &mut self.history else { return };
         if is_false {
             history.clear();
