@@ -17,9 +17,9 @@ ffclock_units::options! {
         pool: HostName = HostName::unset();
         /// How many addresses of a pool to use at a time.
         pool_size: u32 = 4, 1 => MOST_SERVERS as u32;
-        /// How many servers of a pool vote where others do: with `"minority"` always fewer than the others together, and
-        /// of two pools alone as many of the one as of the other, so that the operator of one name outvotes no one;
-        /// with `"each"` all of them, as of a name that many operators share.
+        /// How many servers of a pool vote where others do: with `"minority"` always fewer than the others together,
+        /// and of two pools alone as many of the one as of the other, so that the operator of one name outvotes no
+        /// one; with `"each"` all of them, as of a name that many operators share.
         pool_votes: PoolVotes = PoolVotes::Minority;
     }
 }

@@ -66,9 +66,8 @@ fn shared_name(config: &ServerConfig) -> Option<&ServerAddress> {
 /// How many servers of a pool vote beside others, given the number of voices of each other pool and of each server by
 /// itself: fewer than these together, or as many where there is only one other; `None` for all, where there is none.
 ///
-/// It is enough that each pool is held against all voices of the others, spare ones too. Where one has as many as all
-/// others together, each of these has fewer than they have together, so beside one fewer than that none of them is in
-/// the majority either.
+/// It is enough to compare each pool with all voices of the others, spare ones too: only the largest can have as many as
+/// all others together, and where it votes with one fewer than these have, each of them is in the minority as well.
 fn most_votes(others: &[usize]) -> Option<usize> {
     match others {
         [] => None,
@@ -156,8 +155,8 @@ impl Keeper<'_> {
         self.pools.pools.iter().filter(wants).map(Pool::next_look_up).min()
     }
 
-    /// Of these servers, which may vote, those that do: of a pool as many as [`most_votes`] says, unless it may vote with
-    /// each. Those that answer come first.
+    /// Of these servers, which may vote, those that do: of a pool as many as [`most_votes`] says, unless it may vote
+    /// with each. Those that answer come first.
     pub(super) fn within_shares(&self, servers: &[usize]) -> Vec<usize> {
         servers.iter().copied().filter(|server| !self.is_beyond_share(*server, servers)).collect()
     }

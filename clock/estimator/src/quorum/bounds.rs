@@ -21,9 +21,9 @@ pub struct VotedBounds {
 }
 
 impl VoteResult {
-    /// The bounds of `clock` as by [`VoteResult::bounds`], but none is narrower by what a suspect claims: the believed one
-    /// is that of the others, and the strict one holds without the suspects as well as with them, with as many false
-    /// servers. Where the others are no majority of the truechimers, one that leads the clock away may have made
+    /// The bounds of `clock` as by [`VoteResult::bounds`], but none is narrower by what a suspect claims: the believed
+    /// one is that of the others, and the strict one holds without the suspects as well as with them, with as many
+    /// false servers. Where the others are no majority of the truechimers, one that leads the clock away may have made
     /// suspects of those that are right, so what these share is covered too. Where no believed or no deciding voter is
     /// left without them, they count like the others.
     pub fn bounds_beside(&self, suspects: &[bool], clock: &Estimate, voters: &[Voter]) -> VotedBounds {
@@ -48,8 +48,8 @@ impl VoteResult {
         self.without(suspects, voters).map_or(self.believed, |(vote, _)| vote.believed)
     }
 
-    /// This vote and its voters without those that are suspect, if some are. Who is believed stays as it is, and so does
-    /// the number of false servers that is tolerated, as long as more are left.
+    /// This vote and its voters without those that are suspect, if some are. Who is believed stays as it is, and so
+    /// does the number of false servers that is tolerated, as long as more are left.
     fn without(&self, suspects: &[bool], voters: &[Voter]) -> Option<(VoteResult, Vec<Voter>)> {
         let trust = voters.iter().any(|voter| voter.is_trusted);
         let kept = || voters.iter().zip(&self.beliefs).zip(suspects).filter(|(_, is_suspect)| !**is_suspect);
