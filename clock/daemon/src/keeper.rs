@@ -36,6 +36,7 @@ use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status};
 use polling::Polling;
 use pools::Pools;
+use remembering::nominal_error;
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of
@@ -172,7 +173,7 @@ impl<'a> Keeper<'a> {
         tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, %page, "keeping time");
         keeper.keep_page();
         keeper.check_store();
-        keeper.context.rate = keeper.remembered();
+        keeper.context.rate = keeper.remembered(nominal_error(config.servers.iter()));
         keeper.pools.reconfigure(&config.servers, now);
         for server in config.servers {
             keeper.add_server(server);
@@ -308,7 +309,7 @@ impl<'a> Keeper<'a> {
         self.hurry_polls();
         let pace = self.pace();
         self.election.begin_epoch(self.longest_delay(pace));
-        let nominal_error = self.nominal_error();
+        let nominal_error = nominal_error(self.peers.iter().map(Peer::config));
         self.context.rate = self.context.rate.and_then(|rate| past.of(rate, nominal_error));
         let beginning = Beginning { environment: self.environment(), remembered: self.context.rate, pace };
         for peer in &mut self.peers {

@@ -138,9 +138,14 @@ impl RateStore {
     /// The larger of this wander and the one that is stored of the same counter: another server, or a run that was too
     /// short to see it, is no evidence against it.
     fn largest_wander(&self, wander: Option<Rate>) -> Option<Rate> {
+        self.wander().into_iter().chain(wander).max_by(|one, other| one.as_fraction().total_cmp(&other.as_fraction()))
+    }
+
+    /// The wander that was stored of this counter. It holds where the rate does not: over a boot the crystal is the same,
+    /// and a larger one than is true makes no bound too narrow.
+    pub(crate) fn wander(&self) -> Option<Rate> {
         let stored = self.stored().ok().flatten().filter(|stored| stored.counter == self.now.counter.name());
-        let stored = stored.and_then(|stored| stored.wander());
-        stored.into_iter().chain(wander).max_by(|one, other| one.as_fraction().total_cmp(&other.as_fraction()))
+        stored.and_then(|stored| stored.wander())
     }
 
     /// How far the rate can have moved since it was stored; `None` where no limit is known: a machine that was moved
@@ -278,6 +283,9 @@ mod tests {
         raw("boot-1", "tsc").save(memory()).unwrap();
         assert_eq!(raw("boot-1", "tsc").load(memory().period).unwrap(), Some(memory()));
         assert_eq!(raw("boot-2", "tsc").load(memory().period).unwrap(), None);
+        let wander = Some(Rate::from_ppm(3.0));
+        raw("boot-1", "tsc").save(RateMemory { wander, ..memory() }).unwrap();
+        assert_eq!(raw("boot-2", "tsc").wander(), wander, "the crystal is the same");
         assert_eq!(raw("boot-1", "hpet").load(memory().period).unwrap(), None);
         raw("", "tsc").save(memory()).unwrap();
         assert_eq!(raw("", "tsc").load(memory().period).unwrap(), None, "which boot is not known");

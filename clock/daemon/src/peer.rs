@@ -641,13 +641,13 @@ impl Peer {
     /// What the server says of how often it may be asked concerns everyone who asks at its address.
     fn pass_slowdown_on(&self, context: &mut Context) {
         if let (Some(address), Some(shortest)) = (self.address(), self.source.slowed_to()) {
-            context.slowdowns.note(address, shortest);
+            context.slowdowns.note(address, self.guard.proof(), shortest);
         }
     }
 
     /// Asks no more often than the server at this address accepts, whichever conversation was refused.
     pub(crate) fn heed_slowdowns(&mut self, context: &Context) {
-        if let Some(shortest) = self.address().and_then(|address| context.slowdowns.of(address)) {
+        if let Some(shortest) = self.address().and_then(|address| context.slowdowns.of(address, self.guard.proof())) {
             self.source.heed_slowdown(shortest);
         }
     }
@@ -712,6 +712,7 @@ impl Peer {
             }
             Event::Lost => {
                 self.record(self.request, None);
+                self.guard.note_lost();
                 self.log(context, Weight::Detail, "no reply", "");
             }
             // What holds is asked for ([`Peer::leap_vote`]).
@@ -733,10 +734,12 @@ impl Peer {
     fn take_exchange(&mut self, number: usize, (request, exchange): (u64, &Exchange), context: &mut Context) {
         self.record(request, Some(*exchange));
         let outcome = self.update(exchange, context);
-        context.is_upset |= outcome.events.is_upset();
+        let mut is_upset = outcome.events.is_upset();
         if let (Some(ensemble), Some(own)) = (&mut context.ensemble, self.learned()) {
-            context.is_upset |= ensemble.update(number, exchange, own).events.is_upset();
+            is_upset |= ensemble.update(number, exchange, own).events.is_upset();
         }
+        // One that is of no use, such as a server with another reference each time, hurries the others no more.
+        context.is_upset |= is_upset && !self.is_fruitless();
         self.note_verdict(outcome.verdict, context);
         if matches!(outcome.verdict, Verdict::Used | Verdict::Contradiction) {
             self.last.at = Some(context.now);

@@ -402,13 +402,17 @@ impl Guard {
     }
 
     /// What is worth keeping across a restart, given the measured rate; one whose error exceeds `quality` is not good.
-    /// A short run is better than nothing, but it does not replace what a longer one found out.
+    /// A short run is better than nothing, and than a rate that was known less well, as after a suspend; but it does not
+    /// replace what a longer one found out.
     pub fn memory(&self, measured: Slope, quality: f64) -> Option<RateMemory> {
         let own = (!self.is_young()).then(|| {
             let bound = Rate::from_fraction(self.proof.rates().reach(measured.rate));
             RateMemory { period: self.period_at(measured.rate), bound, wander: None }
         });
-        let memory = if measured.error <= quality { own } else { self.remembered.or(own) };
+        let is_better = |remembered: &RateMemory| {
+            measured.error > quality && own.is_none_or(|own| remembered.bound.as_fraction() <= own.bound.as_fraction())
+        };
+        let memory = self.remembered.filter(is_better).or(own);
         memory.map(|memory| RateMemory { wander: self.assumptions.learned_wander(), ..memory })
     }
 }

@@ -4,6 +4,7 @@
 //! the counter's.
 
 use super::Keeper;
+use crate::config::ServerConfig;
 use crate::memory::{Circumstances, RateStore};
 use crate::peer::Peer;
 use ffclock_counter::read_suspended;
@@ -30,14 +31,18 @@ impl Keeper<'_> {
         }
     }
 
-    /// The rate that an earlier run of the daemon stored. Later on what this run knows counts alone: what was stored
-    /// before a break of the counter may be true no more.
-    pub(super) fn remembered(&mut self) -> Option<RateMemory> {
+    /// The rate that an earlier run of the daemon stored, or the wander alone, where every rate within `nominal_error`
+    /// of the nominal one is possible. Later on what this run knows counts alone: what was stored before a break of the
+    /// counter may be true no more.
+    pub(super) fn remembered(&mut self, nominal_error: Rate) -> Option<RateMemory> {
         let store = self.store()?;
-        let memory = store.load(self.host_counter.nominal.period).unwrap_or_else(|error| {
+        let period = self.host_counter.nominal.period;
+        let memory = store.load(period).unwrap_or_else(|error| {
             self.context.journal.warn("the remembered rate cannot be read", &error.to_string());
             None
         });
+        let wander_alone = || Some(RateMemory { period, bound: nominal_error, wander: Some(store.wander()?) });
+        let memory = memory.or_else(wander_alone);
         if let Some(wander) = memory.and_then(|memory| memory.wander) {
             let kind = "in an earlier run the counter's rate moved by more than the configured wander";
             self.context.journal.notice(kind, &format!("by {:.3} ppm at most", wander.as_ppm()));
@@ -76,12 +81,12 @@ impl Keeper<'_> {
             self.context.journal.warn("the rate cannot be remembered", &error.to_string());
         }
     }
+}
 
-    /// How far the counter's rate can be from the nominal one, by the options of the servers.
-    pub(super) fn nominal_error(&self) -> Rate {
-        let errors = self.peers.iter().map(|peer| peer.config().estimator.options.nominal_error);
-        errors.max_by(|one, other| size(*one).total_cmp(&size(*other))).unwrap_or(Rate::ZERO)
-    }
+/// How far the counter's rate can be from the nominal one, by the options of these servers.
+pub(super) fn nominal_error<'s>(servers: impl Iterator<Item = &'s ServerConfig>) -> Rate {
+    let errors = servers.map(|server| server.estimator.options.nominal_error);
+    errors.max_by(|one, other| size(*one).total_cmp(&size(*other))).unwrap_or(Rate::ZERO)
 }
 
 fn size(rate: Rate) -> f64 {

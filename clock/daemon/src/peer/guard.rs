@@ -1,6 +1,7 @@
 //! What authenticates the packets of one server: nothing, a symmetric key, or NTS.
 
 use crate::establish::Established;
+use crate::slowdowns::Proof;
 use ffclock_control::protocol::{AuthenticationKind, AuthenticationReport};
 use ffclock_nts::mac::SymmetricKey;
 use ffclock_nts::{CertificateTime, RequestRandom, Session, Unauthentic};
@@ -34,7 +35,9 @@ pub(super) struct NtsGuard {
     /// Establishments since the last authentic reply.
     attempts: u32,
     established: u64,
-    /// Whether the server said that it cannot open our cookies.
+    /// Whether a reply to the open request says, without proof, that the server cannot open our cookies.
+    is_doubted: bool,
+    /// Whether one said so, and no authentic reply to the same request came.
     is_refused: bool,
 }
 
@@ -72,7 +75,15 @@ impl PacketGuard {
             nts.session = Some((established.session, established.address));
             nts.certificate_end = established.certificate_end;
             nts.established += 1;
-            nts.is_refused = false;
+            (nts.is_doubted, nts.is_refused) = (false, false);
+        }
+    }
+
+    /// The open request was given up. Only now is it known that nothing better than a refusal answered it (RFC 8915,
+    /// section 5.7): a refusal can be forged on the request's way, and each establishment costs the server much.
+    pub(super) fn note_lost(&mut self) {
+        if let PacketGuard::Nts(nts) = self {
+            nts.is_refused |= std::mem::take(&mut nts.is_doubted);
         }
     }
 
@@ -105,6 +116,14 @@ impl PacketGuard {
             PacketGuard::NoKey => OpenedDatagram::Refused,
             PacketGuard::Key(key) => key.verify(datagram).map_or(OpenedDatagram::Refused, OpenedDatagram::Authentic),
             PacketGuard::Nts(nts) => nts.open(datagram),
+        }
+    }
+
+    /// Whether what is believed is the server's own word.
+    pub(super) fn proof(&self) -> Proof {
+        match self {
+            PacketGuard::Plain => Proof::Open,
+            PacketGuard::Key(_) | PacketGuard::NoKey | PacketGuard::Nts(_) => Proof::Authentic,
         }
     }
 
@@ -141,11 +160,11 @@ impl NtsGuard {
         let Some((session, _)) = &mut self.session else { return OpenedDatagram::Refused };
         match session.open(datagram) {
             Ok(reply) => {
-                (self.attempts, self.is_refused) = (0, false);
+                (self.attempts, self.is_doubted, self.is_refused) = (0, false, false);
                 OpenedDatagram::Authentic(reply.header)
             }
             Err(Unauthentic::Nak) => {
-                self.is_refused = true;
+                self.is_doubted = true;
                 OpenedDatagram::KeysRefused
             }
             Err(Unauthentic::NotOurs | Unauthentic::Malformed | Unauthentic::Authenticator) => OpenedDatagram::Refused,
@@ -195,6 +214,25 @@ mod tests {
         assert!(guard.wants_keys());
         assert_eq!(guard.protect(&[0x23; 48], address(123)).unwrap(), None);
         assert_eq!(guard.open(&[0x24; 48]), OpenedDatagram::Refused, "a plain reply");
+    }
+
+    /// A kiss NTSN is not protected: it counts where the request has no better answer.
+    #[test]
+    fn a_refusal_of_keys_counts_once_the_request_is_lost() {
+        let mut guard = PacketGuard::Nts(Box::default());
+        guard.use_keys(established(3));
+        let request = guard.protect(&[0x23; 48], address(123)).unwrap().unwrap();
+        let mut refusal = request[..48 + 36].to_vec();
+        (refusal[0], refusal[1]) = (0x24, 0);
+        refusal[12..16].copy_from_slice(b"NTSN");
+        guard.note_lost();
+        assert!(!guard.wants_keys(), "a request that is lost refuses no keys");
+        assert_eq!(guard.open(&refusal), OpenedDatagram::KeysRefused);
+        assert!(!guard.wants_keys(), "its reply may come yet");
+        guard.note_lost();
+        assert!(guard.wants_keys());
+        guard.use_keys(established(3));
+        assert!(!guard.wants_keys());
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn a_wander_of_an_earlier_run_is_assumed_reported_and_kept() {
     assert!((status.sources[0].wander_ppm.unwrap() - 3.0).abs() < 1e-9, "{:?}", status.sources[0].wander_ppm);
     assert!(has_event(&status, "in an earlier run the counter's rate moved by more"), "{:?}", status.events);
     case.keeper.stop();
-    assert_eq!(case.keeper.remembered().unwrap().wander, wander);
+    assert_eq!(case.keeper.remembered(Rate::ZERO).unwrap().wander, wander);
 }
 
 /// The classic estimator inside the learned one ends its warm-up minutes later.
