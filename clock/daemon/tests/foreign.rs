@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::namespace::is_in_a_namespace;
 use common::server::Truth;
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_control::protocol::AuthenticationKind;
@@ -122,38 +123,10 @@ fn ntpd_rs_establishes_keys_and_is_followed() {
     follows_with_nts(&scratch, (establishing, &certificate));
 }
 
-/// Set for a test that runs in a namespace of its own.
-const INSIDE: &str = "FFCLOCK_TEST_NAMESPACE";
-
-/// Whether the test goes on: in a network namespace of its own, where loopback is up. Outside of one, the test is run
-/// again inside, and must succeed there.
-fn is_in_a_namespace(test: &str) -> bool {
-    if std::env::var_os(INSIDE).is_some() {
-        return true;
-    }
-    let begin = "ip link set lo up && exec \"$0\" \"$@\"";
-    let tried = Command::new("unshare").args(["--net", "sh", "-c", begin, "true"]).output();
-    if !tried.is_ok_and(|output| output.status.success()) {
-        println!("SKIP: no network namespace may be made here, so {test} was left out");
-        return false;
-    }
-    let ended = Command::new("unshare")
-        .args(["--net", "sh", "-c", begin])
-        .arg(std::env::current_exe().expect("this program"))
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .expect("unshare runs");
-    let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
-    said.lines().filter(|line| line.starts_with("SKIP: ")).for_each(|line| println!("{line}"));
-    false
-}
-
 /// It wants port 123, so it has a namespace.
 #[test]
 fn ntpsec_establishes_keys_and_is_followed() {
-    if !is_in_a_namespace("ntpsec_establishes_keys_and_is_followed") {
+    if !is_in_a_namespace("ntpsec_establishes_keys_and_is_followed", "true") {
         return;
     }
     let Some(program) = peer("ntpd") else { return };

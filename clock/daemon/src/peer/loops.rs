@@ -47,7 +47,9 @@ fn own_references(local: IpAddr, own: &[(String, IpAddr)]) -> Vec<u32> {
         return Vec::new();
     }
     let device = own.iter().find(|(_, ip)| *ip == local).map(|(device, _)| device);
-    let others = own.iter().filter(|(other, ip)| Some(other) == device || is_unique(*ip)).map(|(_, ip)| *ip);
+    // A device of loopback may have other addresses, too.
+    let is_ours = |(other, ip): &&(String, IpAddr)| Some(other) == device && !ip.is_loopback() || is_unique(*ip);
+    let others = own.iter().filter(is_ours).map(|(_, ip)| *ip);
     let mut references: Vec<u32> = others.chain([local]).map(reference_of).collect();
     references.sort_unstable();
     references.dedup();
@@ -86,6 +88,7 @@ mod tests {
         let own = [
             ("lo", "127.0.0.1"),
             ("lo", "::1"),
+            ("lo", "10.255.0.1"),
             ("eth0", "192.168.1.5"),
             ("eth0", "2001:db8::5"),
             ("eth0", "fe80::5"),
@@ -100,6 +103,7 @@ mod tests {
         assert_eq!(references("192.168.1.5", &own), named(&through_eth0));
         assert_eq!(references("2001:db8::5", &own), named(&through_eth0));
         assert_eq!(references("198.51.100.7", &own), named(&everywhere));
+        assert_eq!(references("10.255.0.1", &own), named(&[&everywhere[..], &["10.255.0.1"]].concat()));
         let through_bridge = [&everywhere[..], &["192.168.122.1", "fe80::1"]].concat();
         assert_eq!(references("192.168.122.1", &own), named(&through_bridge));
     }

@@ -4,6 +4,7 @@
 
 pub mod browser;
 pub mod interpose;
+pub mod namespace;
 pub mod server;
 
 use ffclock_control::protocol::{Answer, StatusReport};
