@@ -147,7 +147,7 @@ fn a_master_that_gives_no_time_is_passed_over_while_another_does() {
 }
 
 /// IEEE 1588-2019, 7.2.1 and 13.3.2.8: a Sync and a Delay_Req that are under way when the master announces another
-/// timescale, or that it is sure of its time now, may be of before: their times are not used.
+/// timescale, or that it is sure of its time now, may belong to the last one: their times are not used.
 #[test]
 fn what_is_under_way_when_the_timescale_changes_is_not_used() {
     for (before, after) in [
