@@ -2,7 +2,7 @@
 
 mod messages;
 
-use crate::cadence::{Cadence, interval_of};
+use crate::cadence::{Cadence, interval_of, times};
 use crate::event::{PtpEvents, increase};
 use crate::foreign::ForeignMasters;
 use crate::link::{LinkRequests, LinkResponder};
@@ -16,6 +16,12 @@ use crate::{
     PtpEvent, PtpMessage, PtpRejection, PtpStatistics, PtpTicket, PtpTimestamp, PtpTransmit,
 };
 use ffclock_units::{LeapTable, Moment, Mono, ServerQuality, Span, Stamp};
+
+/// A master whose time cannot be right, or that gives none while another one speaks, is passed over for so long.
+const PASSED_OVER: Span = Span::from_secs(60);
+/// It is waited for so long, and for this number of its intervals.
+const FRUITLESS: Span = Span::from_secs(16);
+const FRUITLESS_INTERVALS: i64 = 8;
 
 /// An ordinary clock that follows the best master of its domain (IEEE 1588-2019, 9.2, without the states of a master)
 /// and measures; it never sets a clock.
@@ -47,6 +53,8 @@ pub struct Follower {
     /// Whether TAI - UTC of the present master was compared with ours.
     is_offset_checked: bool,
     syncs: SyncMatcher,
+    /// When the present master was chosen, or gave a time that can be used.
+    given: Moment<Mono>,
     /// The Syncs of the present master; none before the first.
     sync_cadence: Option<Cadence>,
     /// How the message at hand came, and where the last Sync came from.
@@ -82,6 +90,7 @@ impl Follower {
             followed: None,
             is_offset_checked: false,
             syncs: SyncMatcher::new(config.reply_timeout),
+            given: now,
             sync_cadence: None,
             passage: None,
             master_address: None,
@@ -101,6 +110,10 @@ impl Follower {
     pub fn handle_timeout(&mut self, now: Moment<Mono>, random: u64) {
         if self.masters.expire(now, self.followed.map(|master| master.port)) {
             self.elect(now);
+        }
+        if let Some(master) = self.followed.filter(|_| self.fruitless().is_some_and(|since| since <= now)) {
+            self.events.reject(PtpRejection::Fruitless);
+            self.pass_over(master, now);
         }
         while let Some(reason) = self.syncs.expire(now) {
             self.events.reject(reason);
@@ -181,6 +194,7 @@ impl Follower {
     pub fn poll_timeout(&self) -> Option<Moment<Mono>> {
         let deadlines = [
             self.masters.deadline(),
+            self.fruitless(),
             self.syncs.deadline(),
             self.requests.deadline(),
             self.link.as_ref().map(LinkRequests::deadline),
@@ -226,6 +240,19 @@ impl Follower {
         }
     }
 
+    /// When the master will have given no time that can be used for so long that another one is tried, if there is one.
+    fn fruitless(&self) -> Option<Moment<Mono>> {
+        let has_another = self.followed.is_some_and(|master| self.masters.has_another(master.port));
+        let patience = FRUITLESS.max(times(self.sync_interval(), FRUITLESS_INTERVALS));
+        has_another.then(|| self.given + patience)
+    }
+
+    /// Follows another master for a while.
+    fn pass_over(&mut self, master: Master, now: Moment<Mono>) {
+        self.masters.pass_over(master.port, now + PASSED_OVER);
+        self.elect(now);
+    }
+
     /// Follows the best master from now on.
     fn elect(&mut self, now: Moment<Mono>) {
         let before = self.followed;
@@ -248,6 +275,7 @@ impl Follower {
     /// Nothing of the last master belongs to the next one.
     fn begin_with_master(&mut self, now: Moment<Mono>) {
         self.is_offset_checked = false;
+        self.given = now;
         self.master_address = None;
         self.syncs.clear();
         self.sync_cadence = None;

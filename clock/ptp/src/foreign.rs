@@ -100,6 +100,11 @@ impl ForeignMasters {
         self.table.len() < before
     }
 
+    /// Whether another one than `followed` may be followed.
+    pub(crate) fn has_another(&self, followed: PortIdentity) -> bool {
+        self.table.iter().any(|known| known.is_eligible() && known.master.port != followed)
+    }
+
     /// Does not follow this port until `until`.
     pub(crate) fn pass_over(&mut self, port: PortIdentity, until: Moment<Mono>) {
         let known = self.table.iter_mut().find(|known| known.master.port == port);
@@ -122,7 +127,7 @@ impl ForeignMasters {
 
     /// The best of those that have qualified and are not passed over.
     pub(crate) fn best(&self) -> Option<Master> {
-        let eligible = self.table.iter().filter(|known| known.is_qualified && known.passed_over.is_none());
+        let eligible = self.table.iter().filter(|known| known.is_eligible());
         eligible.map(|known| known.master).min_by(better)
     }
 }
@@ -144,6 +149,10 @@ impl Admitted {
 }
 
 impl ForeignMaster {
+    const fn is_eligible(&self) -> bool {
+        self.is_qualified && self.passed_over.is_none()
+    }
+
     fn end(&self, timeout: i64) -> Moment<Mono> {
         self.cadence.last() + times(self.cadence.interval(), timeout)
     }

@@ -160,9 +160,9 @@ impl Grandmaster {
         let was_serving = self.is_serving();
         if claim.is_known() {
             let hold = times(interval_of(self.config.log_announce_interval), HELD_INTERVALS);
-            let before = self.claim.quality.accuracy;
+            let before = self.claim;
             self.claim = claim.of_quality(self.steady.take(claim.quality, now, hold));
-            if self.claim.quality.accuracy > before {
+            if !before.is_known() || self.claim.quality.accuracy > before.quality.accuracy {
                 self.announce.due = self.announce.due.min(now);
                 self.clients.hasten(UnicastService::Announce, now);
             }

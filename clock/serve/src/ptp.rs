@@ -16,7 +16,7 @@ pub use options::{PtpConfig, PtpFamily, PtpPolicy};
 use crate::policy::PolicyBoard;
 use ffclock_control::serve::PtpPortReport;
 use ffclock_ptp::{ClockIdentity, Grandmaster, PortIdentity};
-use ffclock_sys::mono_now;
+use ffclock_sys::{DeviceAddress, mono_now};
 use sockets::{PtpPlace, PtpSockets};
 use std::io;
 use std::path::Path;
@@ -62,20 +62,23 @@ fn places(config: &PtpConfig) -> Vec<PtpPlace> {
     devices.flat_map(of).collect()
 }
 
-/// An identity made from the address of a device. Its second-lowest bit says that it was made up here, because other
-/// programs on this host have the one that the standard makes of the address.
+/// An identity made from the address of a device; of one without an address, from a random number, because two clocks
+/// of one identity do not hear each other. Its second-lowest bit says that it was made up here: other programs on this
+/// host have the one that the standard makes of the address.
 fn identity_of(device: &str) -> ClockIdentity {
-    let text = std::fs::read_to_string(format!("/sys/class/net/{device}/address")).unwrap_or_default();
-    identity_from(text.trim())
+    let address = ffclock_sys::hardware_address(device);
+    address.map_or_else(made_up_identity, identity_from)
 }
 
-fn identity_from(address: &str) -> ClockIdentity {
-    let mut octets = [0; 6];
-    for (octet, digits) in octets.iter_mut().zip(address.split(':')) {
-        *octet = u8::from_str_radix(digits, 16).unwrap_or_default();
-    }
-    let [a, b, c, d, e, f] = octets;
+fn identity_from([a, b, c, d, e, f]: DeviceAddress) -> ClockIdentity {
     ClockIdentity::from_octets([a | 2, b, c, 0xff, 0xc1, d, e, f])
+}
+
+fn made_up_identity() -> ClockIdentity {
+    let number = ffclock_sys::random_nonce().unwrap_or(mono_now().since_origin().units() as u64);
+    let [first, rest @ ..] = number.to_be_bytes();
+    let [b, c, d, e, f, g, h] = rest;
+    ClockIdentity::from_octets([first & !1 | 2, b, c, d, e, f, g, h])
 }
 
 /// What the ports share with the rest of the server.
@@ -162,8 +165,10 @@ mod tests {
 
     #[test]
     fn an_identity_is_made_up_of_the_address_and_says_so() {
-        assert_eq!(identity_from("b0:68:b8:d9:2b:01").to_string(), "b268b8.ffc1.d92b01");
-        assert_eq!(identity_from("").to_string(), "020000.ffc1.000000");
+        assert_eq!(identity_from([0xb0, 0x68, 0xb8, 0xd9, 0x2b, 0x01]).to_string(), "b268b8.ffc1.d92b01");
+        let without = ["lo", "nowhere9"].map(identity_of);
+        assert_ne!(without[0], without[1], "devices without an address");
+        assert!(without.iter().all(|identity| identity.octets()[0] & 3 == 2));
     }
 
     #[test]

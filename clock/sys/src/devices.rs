@@ -1,5 +1,6 @@
 //! The network devices of this host.
 
+use crate::ethernet::DeviceAddress;
 use crate::ffi;
 use std::ffi::CString;
 use std::net::IpAddr;
@@ -18,6 +19,12 @@ pub fn device_with(address: IpAddr) -> Option<String> {
 /// The addresses of a device; none where there is no such device, or the kernel does not give the list.
 pub fn addresses_of(device: &str) -> Vec<IpAddr> {
     own_addresses().into_iter().filter(|(name, _)| name == device).map(|(_, own)| own).collect()
+}
+
+/// The address that a device of Ethernet has on its network, in the network namespace of the calling thread; `None` of
+/// other devices, or where the kernel does not say.
+pub fn hardware_address(device: &str) -> Option<DeviceAddress> {
+    ffi::hardware::device_address(device).ok().flatten()
 }
 
 /// The number of a device in the network namespace of the calling thread; `None` where there is none of this name.
@@ -40,5 +47,6 @@ mod tests {
         assert!(addresses_of("lo").contains(&"127.0.0.1".parse().unwrap()));
         assert_eq!((device_index("no-such-device"), addresses_of("no-such-device")), (None, Vec::new()));
         assert_eq!(device_index("a\0b"), None);
+        assert_eq!(["lo", "no-such-device"].map(hardware_address), [None; 2]);
     }
 }

@@ -58,7 +58,7 @@ pub use awaited::AwaitedStamps;
 pub use batch::{ArrivedPacket, PacketBatch, SentBatch, ServedSocket, inherited_sockets};
 pub use best::{BestStamp, StampDiscarded, StampQuality, StampShifts};
 pub use credentials::is_own_or_root;
-pub use devices::{addresses_of, device_index, device_with, own_addresses};
+pub use devices::{addresses_of, device_index, device_with, hardware_address, own_addresses};
 pub use driver::{DriverStamps, DriverTally};
 pub use ethernet::{DeviceAddress, FrameKind};
 pub use hardware::{CardChange, CardId, CardUse, DeviceSetup, HardwareUnavailable, StampedPackets, switch_on_stamps};

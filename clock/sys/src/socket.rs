@@ -171,6 +171,7 @@ impl StampedSocket {
     }
 
     /// Packets that came on another device than this one are left out from now on.
+    #[cfg(target_os = "linux")]
     pub(crate) const fn on_device_alone(mut self, number: u32) -> Self {
         self.device = Some(number);
         self

@@ -7,7 +7,7 @@
 mod hosts;
 
 use ffclock_counter::CounterId;
-use ffclock_sys::{SocketEvent, StampMode, StampedSocket, Stamper, device_index};
+use ffclock_sys::{SocketEvent, StampMode, StampedSocket, Stamper, device_index, hardware_address};
 use ffclock_units::Period;
 use hosts::{ip, is_on_own_host};
 use std::net::{SocketAddr, UdpSocket};
@@ -31,11 +31,14 @@ fn a_group_of_ipv6_is_heard_on_its_device_alone() {
         println!("SKIP: this host has no IPv6");
         return;
     }
+    assert_eq!(hardware_address("ours0"), None);
     for number in [0, 1] {
         ip(&format!("link add ours{number} type veth peer name theirs{number}"));
         ip(&format!("link set ours{number} up"));
         ip(&format!("link set theirs{number} up"));
     }
+    ip("link set ours1 address 02:03:04:05:06:07");
+    assert_eq!(hardware_address("ours1"), Some([2, 3, 4, 5, 6, 7]), "of this namespace, whatever /sys is of");
     let mut stamper = Stamper::new(CounterId::MonotonicRaw, Period::from_hertz(1e9).unwrap());
     let group: SocketAddr = "[ff0e::181]:31900".parse().unwrap();
     let on = |device: &str| StampedSocket::in_group(group, device_index(device).unwrap(), StampMode::Kernel).unwrap();

@@ -14,8 +14,6 @@ use crate::{
 };
 use ffclock_units::{Direction, Moment, Mono, Server, Span, Stamp, Tai};
 
-/// A master whose time cannot be right is passed over for so long.
-const PASSED_OVER: Span = Span::from_secs(60);
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// What the times of a master mean, and whether it is sure of them: of a message that was under way when this changed
@@ -185,12 +183,12 @@ impl Follower {
         let held = self.believed(one)? + self.believed(more)?;
         let time = self.time(origin);
         if let (Err(PtpRejection::ImplausibleTime), Some(master)) = (&time, self.followed) {
-            self.masters.pass_over(master.port, now + PASSED_OVER);
-            self.elect(now);
+            self.pass_over(master, now);
         }
         let theirs = time? + held;
         self.check_offset(theirs);
         let observation = PtpObservation { direction: Direction::Incoming, ours: received, theirs };
+        self.given = now;
         self.events.push(PtpEvent::Observation(observation));
         Ok(())
     }

@@ -118,6 +118,14 @@ fn a_larger_error_is_announced_before_the_next_sync() {
     assert_eq!(kinds(second + Span::from_millis(100), 0x29), [0xb, 0xb]);
     assert_eq!(kinds(second + Span::from_millis(200), 0x27), []);
     assert_eq!(kinds(second + Span::from_millis(300), 0x29), []);
+    // After a silence, too, during which a Sync would have been due.
+    let later = second + Span::from_millis(1_300);
+    grandmaster.set_claim(GrandmasterClaim::NONE, later);
+    sent(&mut grandmaster);
+    grandmaster.set_claim(claim(), later);
+    grandmaster.handle_timeout(later);
+    let kinds: Vec<u8> = sent(&mut grandmaster).into_iter().map(|(message, _)| message.body.kind()).collect();
+    assert_eq!(kinds, [0xb, 0]);
 }
 
 /// IEEE 1588-2019, 9.5.8 and 9.5.9: messages that were due while the host slept are not made up for, so that intervals

@@ -104,8 +104,50 @@ fn times_outside_an_era_are_named() {
     }
 }
 
+/// No clause: a master may announce itself, and its Syncs not come, or have no time that can be used. While another one
+/// gives time, that is followed; where there is no other, nothing is gained by leaving it.
+#[test]
+fn a_master_that_gives_no_time_is_passed_over_while_another_does() {
+    let mut script = Script::acquainted(config());
+    let mute = Announcement { priority_1: 1, flags: PtpFlags::default(), ..announcement(port(5)) };
+    let second = |script: &mut Script, announces: bool, speaks: bool| {
+        script.pass(Span::from_secs(1));
+        let mut events = script.events();
+        if announces {
+            events.extend(script.announce());
+        }
+        events.extend(script.announce_by(port(5), mute));
+        if speaks {
+            let master = std::mem::replace(&mut script.master, port(5));
+            let says = tai(script.now - WAY).since_origin();
+            events.extend(sync(script, says));
+            script.master = master;
+        }
+        events
+    };
+    let passed_over = |events: &[PtpEvent]| events.contains(&PtpEvent::Rejected(PtpRejection::Fruitless));
+    for speaks in [false, true] {
+        (0..2).for_each(|_| drop(second(&mut script, true, speaks)));
+        assert_eq!(followed(&script), Some(port(5)));
+        let mut waited = 2;
+        while !passed_over(&second(&mut script, true, speaks)) {
+            waited += 1;
+            assert!(waited < 20, "an arbitrary timescale is refused");
+        }
+        assert!(waited > 14, "{waited}");
+        for _ in 0..58 {
+            assert_eq!(followed(&script), Some(script.master));
+            assert_eq!(observations(&script.two_step()).len(), 1);
+            second(&mut script, true, false);
+        }
+    }
+    let mut script = Script::with(config());
+    (0..100).for_each(|_| assert!(!passed_over(&second(&mut script, false, true))));
+    assert_eq!(followed(&script), Some(port(5)));
+}
+
 /// IEEE 1588-2019, 7.2.1 and 13.3.2.8: a Sync and a Delay_Req that are under way when the master announces another
-/// timescale, or that it is sure of its time now, may be of before: their times are not used.
+/// timescale, or that it is sure of its time now, may belong to the last one: their times are not used.
 #[test]
 fn what_is_under_way_when_the_timescale_changes_is_not_used() {
     for (before, after) in [

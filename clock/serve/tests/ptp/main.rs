@@ -11,8 +11,9 @@ mod hosts;
 use common::{Place, Said, Serving};
 use ffclock_units::{LeapStep, Span, Status};
 use host::{Follower, PATIENCE};
-use hosts::{Other, is_on_a_host};
+use hosts::{Other, Process, is_on_a_host, is_on_own_host};
 use std::net::UdpSocket;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// The page is right within this.
@@ -150,6 +151,51 @@ fn to_a_better_master_it_gives_way_and_serves_again_when_that_is_gone() {
     drop(better);
     wait_for_port(&serving, "serving again", |port| port["state"] == "serving" && port["better_master"].is_null());
     drop(worse);
+}
+
+/// Two servers on one network, whose bounds rise and fall each in its own time: after the first seconds one of them
+/// serves, always the same.
+#[test]
+fn of_two_of_ours_one_serves() {
+    if !is_on_own_host("of_two_of_ours_one_serves") {
+        return;
+    }
+    let (places, other) = ([Place::new(), Place::new()], Other::with_multicast());
+    let mut writers = [places[0].writer(), places[1].writer()];
+    let mut publish = |step: u32| {
+        for (place, period) in [(0, 7), (1, 11)] {
+            let bound = Span::from_micros(10 + i64::from(80 * (step % period) / period));
+            places[place].publish(&mut writers[place], Said::within(bound));
+        }
+    };
+    publish(0);
+    let _one = places[0].serve(USUAL);
+    let mut command = other.command(env!("CARGO_BIN_EXE_ffclock-serve"));
+    command.arg("--config").arg(places[1].configure(&USUAL.replace("ours0", "theirs0")));
+    let _two = Process::start(command, Stdio::null());
+    let states = || {
+        let state = |place: &Place| {
+            let status = common::status_at(&place.directory.join("status")).ok();
+            status.map_or(String::new(), |status| status["ptp"][0]["state"].as_str().unwrap().to_owned())
+        };
+        [state(&places[0]), state(&places[1])]
+    };
+    let (mut last, mut alike, mut passive) = (states(), 0, 0);
+    for step in 0..400 {
+        publish(step);
+        std::thread::sleep(Duration::from_millis(50));
+        let now = states();
+        // What a port reports is up to 100 ms old.
+        passive = if now == ["passive", "passive"] { passive + 1 } else { 0 };
+        assert!(passive < 10, "neither serves");
+        alike = if now == last { alike + 1 } else { 0 };
+        last = now;
+        if alike == 100 && last != ["serving", "serving"] {
+            break;
+        }
+    }
+    assert!(alike >= 100 && last.contains(&"serving".to_owned()), "{last:?} for {alike} looks");
+    assert_ne!(last[0], last[1], "one of them");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use ffclock_wire::{HEADER_BYTES, NtpTimestamp, Packet, Version};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -179,6 +179,15 @@ pub struct Serving {
     _reader: std::thread::JoinHandle<()>,
 }
 
+/// One line of the status socket at this path.
+pub fn status_at(path: &Path) -> std::io::Result<serde_json::Value> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.write_all(b"{\"command\":\"status\"}\n")?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
 impl Serving {
     fn wait_until_it_answers(&self) {
         let end = Instant::now() + Duration::from_secs(20);
@@ -195,11 +204,7 @@ impl Serving {
 
     /// One line of the status socket.
     pub fn status(&self) -> serde_json::Value {
-        let mut stream = UnixStream::connect(&self.status).unwrap();
-        stream.write_all(b"{\"command\":\"status\"}\n").unwrap();
-        let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap()
+        status_at(&self.status).unwrap()
     }
 
     pub fn count(&self, name: &str) -> u64 {

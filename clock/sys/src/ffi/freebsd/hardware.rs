@@ -43,6 +43,10 @@ pub(crate) fn set_stamps(_: &str, _: StampSettings) -> io::Result<StampSettings>
     unsupported()
 }
 
+pub(crate) fn device_address(_: &str) -> io::Result<Option<[u8; 6]>> {
+    unsupported()
+}
+
 pub(crate) fn network_devices() -> Vec<(u32, String)> {
     Vec::new()
 }

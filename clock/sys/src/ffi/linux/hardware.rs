@@ -80,12 +80,24 @@ pub(crate) fn set_stamps(device: &str, mut settings: StampSettings) -> io::Resul
     Ok(settings)
 }
 
-/// A request about a device.
-///
-/// # Safety
-/// The command reads and writes one `T` at most behind the pointer of the request.
-unsafe fn on_device<T>(device: &str, command: u32, data: &mut T) -> io::Result<()> {
-    let socket = std::net::UdpSocket::bind("0.0.0.0:0").or_else(|_| std::net::UdpSocket::bind("[::]:0"))?;
+/// The address of a device of Ethernet or of its kind; `None` of other kinds.
+pub(crate) fn device_address(device: &str) -> io::Result<Option<[u8; 6]>> {
+    let socket = any_socket()?;
+    let mut request = request_for(device)?;
+    // SAFETY: SIOCGIFHWADDR reads the name and writes an address into the request, which outlives the call.
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) })?;
+    // SAFETY: an address is what was written, and it is made of integers.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    let octets = address.sa_data.first_chunk().map(|octets| octets.map(|octet| octet as u8));
+    Ok(octets.filter(|_| address.sa_family == libc::ARPHRD_ETHER))
+}
+
+/// A socket of any kind, to ask about devices.
+fn any_socket() -> io::Result<std::net::UdpSocket> {
+    std::net::UdpSocket::bind("0.0.0.0:0").or_else(|_| std::net::UdpSocket::bind("[::]:0"))
+}
+
+fn request_for(device: &str) -> io::Result<libc::ifreq> {
     // SAFETY: an ifreq is made of integers and a pointer, for which zero is a value.
     let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
     if device.len() >= request.ifr_name.len() {
@@ -94,6 +106,16 @@ unsafe fn on_device<T>(device: &str, command: u32, data: &mut T) -> io::Result<(
     for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
         *place = byte as libc::c_char;
     }
+    Ok(request)
+}
+
+/// A request about a device.
+///
+/// # Safety
+/// The command reads and writes one `T` at most behind the pointer of the request.
+unsafe fn on_device<T>(device: &str, command: u32, data: &mut T) -> io::Result<()> {
+    let socket = any_socket()?;
+    let mut request = request_for(device)?;
     request.ifr_ifru.ifru_data = core::ptr::from_mut(data).cast();
     // SAFETY: the command reads the name and a `T` by the caller's word; both outlive the call.
     checked(unsafe { libc::ioctl(socket.as_raw_fd(), command as _, &raw mut request) }).map(drop)
