@@ -189,7 +189,7 @@ def test_an_empty_page_becomes_readable(tmp_path: Path) -> None:
     path = write_page(tmp_path / "page", None)
     clock = ffclock.Clock.open(path)
     early = clock.stamp()
-    with pytest.raises(ffclock.UnsynchronisedError, match="published no estimate"):
+    with pytest.raises(ffclock.UnsynchronisedError, match="no clock has been published here yet"):
         clock.now()
     assert clock.status == "unsynchronised"
     write_page(path, Estimate.present())
@@ -215,7 +215,8 @@ def test_bad_pages_are_named(tmp_path: Path) -> None:
         ffclock.Clock.open(path)
     good = page_words(Estimate.present())
     for data, complaint in (
-        (b"", "bytes"),
+        (b"", "no clock has been published here yet"),
+        (bytes(4096), "no clock has been published here yet"),
         (page_bytes(good)[:4000], "bytes"),
         (b"x" * 4096, "not a clock page"),
         (page_bytes(good | {1: 9}), "version 9"),
