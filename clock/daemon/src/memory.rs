@@ -141,8 +141,8 @@ impl RateStore {
         self.wander().into_iter().chain(wander).max_by(|one, other| one.as_fraction().total_cmp(&other.as_fraction()))
     }
 
-    /// The wander that was stored of this counter. It holds where the rate does not: over a boot the crystal is the same,
-    /// and a larger one than is true makes no bound too narrow.
+    /// The wander that was stored of this counter. It holds where the rate does not: over a boot the crystal is the
+    /// same, and a larger one than is true makes no bound too narrow.
     pub(crate) fn wander(&self) -> Option<Rate> {
         let stored = self.stored().ok().flatten().filter(|stored| stored.counter == self.now.counter.name());
         stored.and_then(|stored| stored.wander())

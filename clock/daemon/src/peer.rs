@@ -112,7 +112,7 @@ pub(crate) struct Peer {
     /// What gives its exchanges, unless it is a server of NTP.
     feed: Option<Box<dyn Feed>>,
     /// What holds by its feed and is not in the log yet.
-    waiting: Option<Note>,
+    unlogged_state: Option<Note>,
     guard: PacketGuard,
     estimator: Chosen,
     basis: Basis,
@@ -157,7 +157,7 @@ impl Peer {
             name: config.name(),
             source,
             feed: feed::of(&config, &environment, now),
-            waiting: None,
+            unlogged_state: None,
             guard: if config.protection.nts { PacketGuard::Nts(Box::default()) } else { PacketGuard::Plain },
             estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), counterpart: None },
@@ -342,12 +342,12 @@ impl Peer {
         let (exchanges, notes) = (feed.take_exchanges(), feed.take_notes());
         let is_numbered = feed.is_numbered();
         let mut changed = !exchanges.is_empty();
-        self.log_waiting(context);
+        self.log_unlogged_state(context);
         for note in notes {
             changed |= note.weight != Weight::Detail;
             if note.is_state {
-                self.waiting = Some(note);
-                self.log_waiting(context);
+                self.unlogged_state = Some(note);
+                self.log_unlogged_state(context);
             } else {
                 let Note { weight, kind, part, ref detail, .. } = note;
                 context.journal.log_part(&Entry { weight, source: Some(&self.name), kind, detail }, part);
@@ -364,11 +364,11 @@ impl Peer {
     }
 
     /// Logs the state that waits, as soon as it may be logged.
-    fn log_waiting(&mut self, context: &mut Context) {
-        let Some(note) = self.waiting.take() else { return };
+    fn log_unlogged_state(&mut self, context: &mut Context) {
+        let Some(note) = self.unlogged_state.take() else { return };
         let entry = Entry { weight: note.weight, source: Some(&self.name), kind: note.kind, detail: &note.detail };
         if !context.journal.log_state(&entry) {
-            self.waiting = Some(note);
+            self.unlogged_state = Some(note);
         }
     }
 

@@ -75,6 +75,11 @@ impl ProvenInterval {
         self.earliest <= time && time <= self.latest
     }
 
+    /// How far the true time is from `time` at most.
+    pub fn farthest_from(&self, time: Moment<Tai>) -> Span {
+        (self.latest - time).max(time - self.earliest)
+    }
+
     /// What both allow; `None` where they contradict each other.
     pub fn meet(&self, other: &ProvenInterval) -> Option<ProvenInterval> {
         let (earliest, latest) = (self.earliest.max(other.earliest), self.latest.min(other.latest));

@@ -402,8 +402,8 @@ impl Guard {
     }
 
     /// What is worth keeping across a restart, given the measured rate; one whose error exceeds `quality` is not good.
-    /// A short run is better than nothing, and than a rate that was known less well, as after a suspend; but it does not
-    /// replace what a longer one found out.
+    /// A short run is better than nothing, and than a rate that was known less well, as after a suspend; but it does
+    /// not replace what a longer one found out.
     pub fn memory(&self, measured: Slope, quality: f64) -> Option<RateMemory> {
         let own = (!self.is_young()).then(|| {
             let bound = Rate::from_fraction(self.proof.rates().reach(measured.rate));

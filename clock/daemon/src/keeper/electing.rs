@@ -151,13 +151,13 @@ impl Election {
         let voters: Vec<Voter> = candidates.iter().map(ServerClock::voter).collect();
         let unheard = if voters.is_empty() { Unheard::default() } else { self.unheard(ballot.silent, now) };
         self.is_by_trust = unheard.trusted > 0 || voters.iter().any(|voter| voter.is_trusted);
-        let turning = if self.is_by_trust { unheard.trusted } else { unheard.others };
+        let awaited = if self.is_by_trust { unheard.trusted } else { unheard.others };
         let too_few = self.rules.min_servers > 1 && ballot.usable < self.rules.min_servers as usize;
         let rules = self.rules.rules();
-        self.result = vote(&voters, unheard, &rules).filter(|_| !too_few && !self.may_yet_turn(turning, now));
+        self.result = vote(&voters, unheard, &rules).filter(|_| !too_few && !self.may_yet_turn(awaited, now));
         self.quorum = match self.result {
             Some(_) => QuorumReport::Majority,
-            None if turning > 0 || voters.is_empty() => QuorumReport::Waiting,
+            None if awaited > 0 || voters.is_empty() => QuorumReport::Waiting,
             None if too_few => QuorumReport::TooFew,
             None => QuorumReport::Disagreement,
         };
@@ -199,9 +199,9 @@ impl Election {
     }
 
     /// Whether it is too early for a first majority: servers whose answers are due may be against it.
-    fn may_yet_turn(&self, turning: usize, now: Moment<Mono>) -> bool {
+    fn may_yet_turn(&self, awaited: usize, now: Moment<Mono>) -> bool {
         let is_early = self.begin.is_none_or(|begin| now - begin < HEARD_WITHIN);
-        self.agreed.is_none() && turning > 0 && is_early
+        self.agreed.is_none() && awaited > 0 && is_early
     }
 
     /// The clock to publish while a believed server is followed. `own` is its estimate, `candidate` the same carried to

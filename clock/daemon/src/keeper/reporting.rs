@@ -47,7 +47,9 @@ impl Keeper<'_> {
             let mut report = peer.report();
             report.selected = self.election.selected() == Some(server);
             if let Some(own) = peer.estimate().map(|estimate| estimate.at(counter)) {
-                report.bound_s = known(own.bound.as_span());
+                // One that contradicts itself is counted by what it says now.
+                let claim = peer.claimed(counter).map_or(Span::ZERO, |claimed| claimed.farthest_from(own.time));
+                report.bound_s = known(own.bound.as_span().max(claim));
                 report.uncertainty_s = known(own.uncertainty.as_span());
                 report.noise_s = known(own.noise.as_span());
                 report.offset_s = published.map(|published| (own.time - published).as_seconds());

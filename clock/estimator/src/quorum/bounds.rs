@@ -129,7 +129,7 @@ fn larger(one: GrowingBound, other: GrowingBound) -> GrowingBound {
 
 /// How far `time` is at most from a true time within `interval`, wherever it lies itself.
 fn farther_end(interval: &ProvenInterval, time: Moment<Tai>) -> Bound {
-    Bound::of((interval.latest - time).max(time - interval.earliest))
+    Bound::of(interval.farthest_from(time))
 }
 
 /// The range of the true rate against a clock at `period`, as a voter proves it [s/s].

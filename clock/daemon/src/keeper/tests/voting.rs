@@ -169,3 +169,19 @@ fn an_estimate_serves_until_its_successor_has_one() {
     case.servers[0].behave(|behaviour| behaviour.before.clear());
     case.run_until("its successor", |status| has_event(status, "the estimate starts again with other options"));
 }
+
+/// The vote hears what it says now, so the bound in its report covers that, too.
+#[test]
+fn the_reported_bound_of_a_server_that_contradicts_itself_reaches_what_it_says_now() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let servers = (0..3).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    let mut case = Case::start("bound-of-liar", servers, "counter = \"tsc\"");
+    let is_settled = |status: &StatusReport| status.sources.iter().all(|source| source.used >= 10);
+    let bound = |status: &StatusReport| status.sources[2].bound_s.unwrap();
+    let before = case.run_until("a majority", |status| status.clock.is_some() && is_settled(status));
+    assert!(bound(&before) < 0.04, "{}", bound(&before));
+    case.servers[2].behave(|behaviour| behaviour.lie = Span::from_millis(500));
+    let after = case.run_until("the falseticker", |status| status.sources[2].belief == BeliefReport::Falseticker);
+    let [_, latest] = after.sources[2].vote.proven_s.map(|(earliest, latest)| [earliest, latest]).unwrap();
+    assert!(latest > 0.4 && bound(&after) > 0.4, "{latest} {}", bound(&after));
+}
