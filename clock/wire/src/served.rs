@@ -208,6 +208,7 @@ mod tests {
     #[test]
     fn a_claim_is_widened_and_never_narrowed() {
         let server = Packet {
+            precision: LogSeconds::from_exponent(-24),
             root_delay: Span::from_millis(3),
             root_dispersion: Bound::of(Span::from_millis(1)),
             ..Packet::request(Version::V4, NtpTimestamp::MISSING)
