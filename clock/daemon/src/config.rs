@@ -469,6 +469,7 @@ mod tests {
     fn what_the_documents_show_is_accepted() {
         let documents = [
             include_str!("../../../docs/operations.md"),
+            include_str!("../../../docs/events.md"),
             include_str!("../../../docs/configuration.md"),
             include_str!("../../../docs/freebsd.md"),
             include_str!("../../../docs/ptp.md"),

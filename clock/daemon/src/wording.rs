@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn what_is_logged_is_explained() {
-        let document = include_str!("../../../docs/operations.md");
+        let document = include_str!("../../../docs/events.md");
         let events = [
             Event::FloorShiftUp,
             Event::FloorShiftDown,
@@ -90,7 +90,7 @@ mod tests {
         let logged: Vec<&str> = events.into_iter().filter_map(notable).chain(unused).collect();
         assert_eq!(logged.len(), 21);
         for text in logged {
-            assert!(document.contains(text), "docs/operations.md does not explain: {text}");
+            assert!(document.contains(text), "docs/events.md does not explain: {text}");
         }
     }
 
@@ -107,24 +107,24 @@ mod tests {
     /// and looks for them in the document.
     #[test]
     fn every_kind_of_event_is_explained() {
-        let operations = include_str!("../../../docs/operations.md");
+        let events = include_str!("../../../docs/events.md");
         let program = [
-            (include_str!("event_loop.rs"), operations),
-            (include_str!("keeper.rs"), operations),
-            (include_str!("keeper/page_file.rs"), operations),
-            (include_str!("keeper/election_log.rs"), operations),
-            (include_str!("keeper/reporting.rs"), operations),
-            (include_str!("keeper/leap_seconds.rs"), operations),
-            (include_str!("peer.rs"), operations),
-            (include_str!("peer/outcome_log.rs"), operations),
-            (include_str!("peer/usefulness.rs"), operations),
+            (include_str!("event_loop.rs"), events),
+            (include_str!("keeper.rs"), events),
+            (include_str!("keeper/page_file.rs"), events),
+            (include_str!("keeper/election_log.rs"), events),
+            (include_str!("keeper/reporting.rs"), events),
+            (include_str!("keeper/leap_seconds.rs"), events),
+            (include_str!("peer.rs"), events),
+            (include_str!("peer/outcome_log.rs"), events),
+            (include_str!("peer/usefulness.rs"), events),
             (
                 include_str!("peer/succession.rs"),
-                concat!(include_str!("../../../docs/references.md"), include_str!("../../../docs/operations.md")),
+                concat!(include_str!("../../../docs/references.md"), include_str!("../../../docs/events.md")),
             ),
             (
                 include_str!("peer/ptp.rs"),
-                concat!(include_str!("../../../docs/ptp.md"), include_str!("../../../docs/operations.md")),
+                concat!(include_str!("../../../docs/ptp.md"), include_str!("../../../docs/events.md")),
             ),
         ];
         let mut kinds = 0;

@@ -1,7 +1,7 @@
 //! Everything that `ffclock doctor` can find, in one place: how bad it is, why it matters and what to do.
 //!
 //! What was seen on the host is added where a check finds it. Each entry is seeded and found in
-//! `tests/command/doctor.rs`; docs/operations.md says more about the events behind some of them.
+//! `tests/command/doctor.rs`; docs/events.md says more about the events behind some of them.
 
 use serde::Serialize;
 
@@ -144,7 +144,7 @@ faults! {
     TSC_INCONSTANT = "tsc-inconstant": Note, "the CPU does not promise a constant counter, so the kernel's clock serves in its place",
         "nothing, or pass invariant TSC on to the guest";
     GUEST_UNWATCHED = "guest-unwatched": Note, "a virtual machine does not see that it was restored or copied: its time is wrong until servers contradict it",
-        "give it a VMClock (docs/operations.md); with three servers it is noticed sooner; `vm_clock = \"off\"` says that it is never restored";
+        "give it a VMClock (docs/events.md); with three servers it is noticed sooner; `vm_clock = \"off\"` says that it is never restored";
     STEERED_TWICE = "steered-twice": Warning, "programs that steer one system clock undo each other's work, and stamps of the kernel become wider",
         "keep one of them";
     SYSTEM_CLOCK_OFF = "system-clock-off": Warning, "ffclockd never sets the system clock: programs that read it are wrong, and certificates may seem to have ended",

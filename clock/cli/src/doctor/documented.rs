@@ -6,6 +6,7 @@ use super::events::SIGNS;
 use Known::{By, Harmless};
 
 const OPERATIONS: &str = include_str!("../../../../docs/operations.md");
+const EVENTS: &str = include_str!("../../../../docs/events.md");
 const REFERENCES: &str = include_str!("../../../../docs/references.md");
 const PTP: &str = include_str!("../../../../docs/ptp.md");
 
@@ -136,11 +137,11 @@ fn headings(entry: &str) -> Vec<String> {
 
 /// All that the documents say may happen.
 fn documented() -> Vec<String> {
-    let events = part(OPERATIONS, "## What events mean", "### It does not start");
+    let events = part(EVENTS, "## About the counter", "## It does not start");
     let entries = events.split("\n- ").skip(1);
     let tables = [
         part(OPERATIONS, "## What the status means", "## "),
-        part(OPERATIONS, "### It does not start", "## "),
+        part(EVENTS, "## It does not start", "## "),
         part(REFERENCES, "## Events", "## "),
         part(PTP, "### Events", "### "),
     ];

@@ -7,7 +7,7 @@ use ffclock_control::protocol::{EventReport, StatusReport};
 /// Events that are older say little about now [s].
 const RECENT_S: f64 = 3600.0;
 
-/// An event that points to a fault, by the beginning of its text (docs/operations.md).
+/// An event that points to a fault, by the beginning of its text (docs/events.md).
 pub(super) struct EventSign {
     pub(super) begins: &'static str,
     /// The beginnings of the events that end it, where there are any.
