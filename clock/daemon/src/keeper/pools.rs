@@ -66,8 +66,8 @@ fn shared_name(config: &ServerConfig) -> Option<&ServerAddress> {
 /// How many servers of a pool vote beside others, given the number of voices of each other pool and of each server by
 /// itself: fewer than these together, or as many where there is only one other; `None` for all, where there is none.
 ///
-/// It is enough to compare each pool with all voices of the others, spare ones too: only the largest can have as many as
-/// all others together, and where it votes with one fewer than these have, each of them is in the minority as well.
+/// It is enough to compare each pool with all voices of the others, spare ones too: only the largest can have as many
+/// as all others together, and where it votes with one fewer than these have, each of them is in the minority as well.
 fn most_votes(others: &[usize]) -> Option<usize> {
     match others {
         [] => None,
