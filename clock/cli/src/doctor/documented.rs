@@ -182,7 +182,7 @@ fn what_is_known_otherwise_has_a_reason_or_a_fault() {
 fn the_words_are_those_of_the_daemon() {
     // Lines are broken anywhere.
     let words = |document: &str| document.split_whitespace().collect::<Vec<_>>().join(" ");
-    let documents = [OPERATIONS, REFERENCES, PTP].map(words);
+    let documents = [EVENTS, OPERATIONS, REFERENCES, PTP].map(words);
     for sign in SIGNS {
         for words in std::iter::once(&sign.begins).chain(sign.ended_by) {
             assert!(documents.iter().any(|document| document.contains(words)), "no document has the event `{words}`");
