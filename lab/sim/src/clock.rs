@@ -172,7 +172,7 @@ impl Timekeeper for FeedForward {
         self.restarts += u64::from(outcome.events.contains(Event::FilterRestarted));
     }
 
-    /// As the daemon does after a suspend: of the past only the rate is kept.
+    /// As the daemon does after a suspend, but for its 20 ppm: of the past only the rate is kept.
     fn broke(&mut self) {
         self.clock.restart();
     }
