@@ -4,8 +4,8 @@
 
 use ffclock_ptp::{
     ArbitraryTimescale, DelayMechanism, Delivery, ExchangePairing, Follower, FollowerConfig, Grandmaster,
-    GrandmasterClaim, GrandmasterConfig, GrandmasterLimits, GroupService, NetworkAddress, Passage, PortIdentity, PtpEvent,
-    PtpMessage, PtpTicket,
+    GrandmasterClaim, GrandmasterConfig, GrandmasterLimits, GroupService, NetworkAddress, Passage, PortIdentity,
+    PtpEvent, PtpMessage, PtpTicket,
 };
 use ffclock_units::{
     Bound, Counter, Direction, Exchange, LeapTable, Moment, Mono, Period, Span, Stamp, StampLocation,
