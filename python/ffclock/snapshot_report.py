@@ -29,7 +29,7 @@ _NEEDS: Final = "the report needs matplotlib"
 _FOOTER: Final = """The truth is the system clock of the host, which served the independent ffclock and chronyd their time; the dependent
 ffclock has no server, it takes the time from the page that an ffclock of the host is fed into. An error is known to within half the time
 that the answer took; a reading is outside its bound where its error is larger than both together. chronyd's bound is the largest error
-that it states to the guest's kernel. docs/operations.md, "Virtual machines"."""
+that it states to the guest's kernel. docs/events.md, "Virtual machines"."""
 
 _OURS: Final = ("independent", "dependent")
 _CLOCKS: Final = (*_OURS, "chronyd")

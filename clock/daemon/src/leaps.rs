@@ -2,7 +2,7 @@
 //!
 //! The rule is that of the vote about the time. The latest announcement of each believed server that answers is its
 //! vote, of the trusted ones where there are any. A leap second is accepted when more servers announce it than do not,
-//! and withdrawn when more do not than do. Without a majority everything stays as it was. A leap second that has
+//! and withdrawn when more do not than do or did before they fell silent. Without a majority everything stays as it was. A leap second that has
 //! happened is history, and so is one that is about to: around it servers clear what they announced, each by its own
 //! clock.
 //!
@@ -17,6 +17,15 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vote {
     pub(crate) announced: Option<LeapAnnouncement>,
+    /// Whether it no longer answers: what it announced then still speaks for a leap second, and nothing of it against one.
+    pub(crate) is_silent: bool,
+}
+
+impl Vote {
+    /// The word of a server that answers.
+    pub(crate) const fn of(announced: Option<LeapAnnouncement>) -> Self {
+        Vote { announced, is_silent: false }
+    }
 }
 
 /// No month is shorter than 28 days, so an announcement within the last 27 days before its leap was not made on the
@@ -45,10 +54,11 @@ pub(crate) fn decide(table: LeapTable, now: Moment<Utc>, votes: &[Vote]) -> Deci
         (1..=DECIDED_WITHIN_SECONDS).contains(&seconds)
     };
     let word = |vote: &Vote| vote.announced.filter(is_ahead);
-    let elected = votes.iter().filter_map(word).find(|leap| balance(*leap, votes) == Ordering::Greater);
+    let heard: Vec<Vote> = votes.iter().copied().filter(|vote| !vote.is_silent).collect();
+    let elected = heard.iter().filter_map(word).find(|leap| balance(*leap, &heard) == Ordering::Greater);
     let stays = |known: &LeapAnnouncement| balance(*known, votes) != Ordering::Less;
     let kept = table.announced().filter(stays);
-    let is_disputed = votes.iter().any(|vote| word(vote) != votes.first().and_then(word));
+    let is_disputed = heard.iter().any(|vote| word(vote) != heard.first().and_then(word));
     let is_settled = |known: LeapAnnouncement| known.utc_second - SETTLED_BEFORE_SECONDS <= now.whole_seconds();
     let settled = table.announced().filter(|known| is_settled(*known));
     let decided = settled.or(elected).or(kept).map_or(LeapTable::built_in(), LeapTable::with);
@@ -59,7 +69,8 @@ pub(crate) fn decide(table: LeapTable, now: Moment<Utc>, votes: &[Vote]) -> Deci
 /// How many servers announce a leap second against how many do not.
 fn balance(leap: LeapAnnouncement, votes: &[Vote]) -> Ordering {
     let agreeing = votes.iter().filter(|vote| vote.announced == Some(leap)).count();
-    agreeing.cmp(&(votes.len() - agreeing))
+    let against = votes.iter().filter(|vote| !vote.is_silent && vote.announced != Some(leap)).count();
+    agreeing.cmp(&against)
 }
 
 #[cfg(test)]
@@ -77,7 +88,7 @@ mod tests {
     }
 
     fn votes(words: &[Option<LeapAnnouncement>]) -> Vec<Vote> {
-        words.iter().map(|announced| Vote { announced: *announced }).collect()
+        words.iter().map(|announced| Vote::of(*announced)).collect()
     }
 
     fn decided(words: &[Option<LeapAnnouncement>]) -> Option<LeapAnnouncement> {
@@ -119,6 +130,20 @@ mod tests {
         }
         let overruled = decide(announced, before(3600), &votes(&[Some(INSERT), None, None]));
         assert_eq!(overruled.table, LeapTable::built_in());
+    }
+
+    #[test]
+    fn what_silent_servers_announced_keeps_a_leap_second_and_makes_none() {
+        let silent = |announced| Vote { announced, is_silent: true };
+        let announced = LeapTable::with(INSERT);
+        let by_two = [silent(Some(INSERT)), silent(Some(INSERT)), Vote::of(None)];
+        assert_eq!(decide(announced, before(3600), &by_two).table, announced, "two have said it, one says nothing");
+        assert_eq!(decide(LeapTable::built_in(), before(3600), &by_two).table, LeapTable::built_in());
+        let withdrawn = [silent(Some(INSERT)), Vote::of(None), Vote::of(None)];
+        assert_eq!(decide(announced, before(3600), &withdrawn).table, LeapTable::built_in());
+        let one = [silent(None), silent(None), Vote::of(Some(INSERT))];
+        assert_eq!(decide(LeapTable::built_in(), before(3600), &one).table, announced);
+        assert!(!decide(announced, before(3600), &[silent(Some(INSERT)), silent(None)]).is_disputed);
     }
 
     #[test]

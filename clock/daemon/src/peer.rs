@@ -631,7 +631,7 @@ impl Peer {
         let before = self.link.replace(link).map(|link| link.address());
         self.calibrate(context);
         if before != Some(address) {
-            self.fruitless = Fruitless::default();
+            self.fruitless = self.fruitless.at_another_address();
             self.log(context, Weight::Notice, "asking", &address.to_string());
             self.source.retarget(context.now);
             self.heed_slowdowns(context);
@@ -702,7 +702,9 @@ impl Peer {
             Event::Kissed(code) => {
                 self.record(self.request, None);
                 self.log(context, Weight::Warning, "the server refuses", &code.to_string());
-                self.pass_slowdown_on(context);
+                if *code == ffclock_wire::KissCode::RATE {
+                    self.pass_slowdown_on(context);
+                }
             }
             Event::Rejected(reason) => {
                 if reason.ends_request() {

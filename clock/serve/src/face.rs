@@ -27,7 +27,8 @@ pub struct FaceOptions {
     pub bound_max: Bound,
     /// What happens around a leap second.
     pub smear: Smear,
-    /// The leap second that is smeared, by its second of TAI: one that was known before its smear begins.
+    /// The leap second that is smeared, by its second of TAI: one that was known before its smear begins. `None` before
+    /// the first look at it: a server goes on with a smear that it finds.
     pub smeared_leap: Option<i64>,
     /// How long it takes to read the clock.
     pub precision: LogSeconds,
@@ -39,7 +40,7 @@ pub struct FaceOptions {
 impl FaceOptions {
     /// What happens around this leap second.
     fn smear_of(&self, leap: LeapStep) -> Smear {
-        if self.smeared_leap == Some(leap.at) { self.smear } else { Smear::Off }
+        if self.smeared_leap.is_none_or(|at| at == leap.at) { self.smear } else { Smear::Off }
     }
 }
 

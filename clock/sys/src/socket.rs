@@ -23,6 +23,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+/// Packets for others are passed over one call at a time up to this many, so that no flood of them holds the caller up.
+const PASSED_OVER: u32 = 64;
+
 /// Who stamps the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampMode {
@@ -288,13 +291,13 @@ impl StampedSocket {
         self.hand_over(bytes, (Some(&RawAddress::encode(to)), &[]), stamper)
     }
 
-    /// The next thing that happened, stamps of packets sent before packets received; `None` when there is nothing more.
-    /// A packet is put into `buffer`.
+    /// The next thing that happened, stamps of packets sent before packets received; `None` when there is nothing more,
+    /// or only a flood of what is not for this socket, after which it is still readable. A packet is put into `buffer`.
     ///
     /// # Errors
     /// When the socket itself fails.
     pub fn next_event(&mut self, buffer: &mut [u8], stamper: &mut Stamper) -> io::Result<Option<SocketEvent>> {
-        loop {
+        for _ in 0..PASSED_OVER {
             let queued = self.pending.take().map(SocketEvent::Unreachable).or_else(|| self.next_queued(stamper));
             if queued.is_some() {
                 return Ok(queued);
@@ -310,6 +313,7 @@ impl StampedSocket {
                 Err(error) => self.note(error)?,
             }
         }
+        Ok(None)
     }
 
     pub(crate) fn hand_over(

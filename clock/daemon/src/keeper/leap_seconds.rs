@@ -31,13 +31,14 @@ impl Keeper<'_> {
     }
 
     /// The words of those that decide. A server that is not believed about the time is not believed about leap seconds.
-    /// What gives no word, be it a reference or a silent server, is not against one either.
+    /// A reference, which gives no word, is not against one either; but while a trusted server is silent others decide
+    /// nothing in its place.
     fn leap_votes(&self) -> Vec<Vote> {
-        let voters = self.peers.iter().enumerate().filter(|(server, _)| self.election.is_truechimer(*server));
-        let words: Vec<(&Peer, Vote)> = voters.filter_map(|(_, peer)| Some((peer, peer.leap_vote()?))).collect();
-        let is_trusted = |(peer, _): &(&Peer, Vote)| peer.config().vote.trust;
-        let trust = words.iter().any(is_trusted);
-        words.iter().filter(|word| is_trusted(word) || !trust).map(|(_, vote)| *vote).collect()
+        let believed = self.peers.iter().enumerate().filter(|(server, _)| self.election.is_truechimer(*server));
+        let voters: Vec<&Peer> = believed.map(|(_, peer)| peer).filter(|peer| peer.knows_leaps()).collect();
+        let trust = voters.iter().any(|peer| peer.config().vote.trust);
+        let deciding = voters.iter().filter(|peer| peer.config().vote.trust || !trust);
+        deciding.filter_map(|peer| peer.leap_vote()).collect()
     }
 
     /// Logs which leap second is announced, if that has changed. If the journal holds the entry back because it wrote

@@ -53,12 +53,15 @@ impl Keeper<'_> {
     }
 
     /// Keeps a line in the history. Where a believed server shows that the rate is another than was remembered, the
-    /// lines before were made of a false one, and their bounds are false as well.
+    /// lines before were made of a false one, and their bounds are false as well; nor does any server begin with that
+    /// rate again.
     pub(super) fn keep_line(&mut self, publication: &Publication) {
         let election = &self.election;
-        let servers = self.peers.iter_mut().enumerate();
-        let disproved = servers.filter_map(|(server, peer)| peer.take_false_memory().then_some(server));
-        let is_false = disproved.filter(|server| election.is_truechimer(*server)).count() > 0;
+        let believed = self.peers.iter_mut().enumerate().filter(|(server, _)| election.is_truechimer(*server));
+        let is_false = believed.filter_map(|(_, peer)| peer.take_false_memory().then_some(())).count() > 0;
+        if is_false {
+            self.context.rate = None;
+        }
         let Some(history) = &mut self.history else { return };
         if is_false {
             history.clear();

@@ -5,12 +5,18 @@ use crate::leaps::Vote;
 use ffclock_units::LeapTable;
 
 impl Peer {
-    /// Its word about leap seconds. A reference gives none, and a server gives none while it is silent or is another
-    /// than the one whose time is known.
+    /// Its word about leap seconds, the last one if it is silent. A reference gives none, and a server gives none while
+    /// it is another than the one whose time is known.
     pub(crate) fn leap_vote(&self) -> Option<Vote> {
         let is_known = self.was_heard() && self.basis.counterpart == self.counterpart();
-        let own = || Some(Vote { announced: self.source.announced() });
-        self.feed.as_ref().map_or_else(own, |feed| feed.leap_vote()).filter(|_| self.answers() && is_known)
+        let own = || Some(Vote::of(self.source.announced()));
+        let vote = self.feed.as_ref().map_or_else(own, |feed| feed.leap_vote()).filter(|_| is_known)?;
+        Some(Vote { is_silent: !self.answers(), ..vote })
+    }
+
+    /// Whether it may give a word about leap seconds at all.
+    pub(crate) fn knows_leaps(&self) -> bool {
+        self.config.reference.is_none()
     }
 
     /// Sets the leap seconds that hold from now on.

@@ -2,8 +2,9 @@
 //!
 //! A server names the one that it follows by its address (RFC 5905, section 7.3). Not every address names this host
 //! alone. Loopback is any program on the server's own host, and another network may have given a private address again:
-//! to a bridge of virtual machines, say, whose guests follow it. So what counts are the addresses of the device that
-//! our requests leave by, and all others of this host that no second host has.
+//! to a bridge of virtual machines, say, whose guests follow it. So what counts are the addresses of this host that no
+//! second host has and, for a server whose own address is not unique either, those of the device that our requests to
+//! it leave by.
 
 use super::{Context, Peer};
 use crate::journal::{Entry, Weight};
@@ -14,8 +15,8 @@ use std::net::IpAddr;
 impl Peer {
     /// Lets the source know by which names others follow this host.
     pub(super) fn know_own_references(&mut self) {
-        let local = self.link.as_ref().and_then(|link| link.local_address());
-        let references = local.map(|local| own_references(local, &ffclock_sys::own_addresses()));
+        let ends = self.link.as_ref().and_then(|link| Some((link.local_address()?, link.address().ip())));
+        let references = ends.map(|ends| own_references(ends, &ffclock_sys::own_addresses()));
         self.source.set_own_references(references.unwrap_or_default());
     }
 
@@ -41,16 +42,18 @@ impl Peer {
     }
 }
 
-/// By which reference identifiers servers name this host, which asks from `local` and has these addresses.
-fn own_references(local: IpAddr, own: &[(String, IpAddr)]) -> Vec<u32> {
+/// By which reference identifiers a server names this host, which asks it from `local` and has these addresses.
+fn own_references((local, server): (IpAddr, IpAddr), own: &[(String, IpAddr)]) -> Vec<u32> {
     if local.is_loopback() {
         return Vec::new();
     }
     let device = own.iter().find(|(_, ip)| *ip == local).map(|(device, _)| device);
     // A device of loopback may have other addresses, too.
-    let is_ours = |(other, ip): &&(String, IpAddr)| Some(other) == device && !ip.is_loopback() || is_unique(*ip);
-    let others = own.iter().filter(is_ours).map(|(_, ip)| *ip);
-    let mut references: Vec<u32> = others.chain([local]).map(reference_of).collect();
+    let is_near = |other: &String, ip: &IpAddr| Some(other) == device && !ip.is_loopback();
+    let by_device = own.iter().filter(|(other, ip)| is_near(other, ip)).map(|(_, ip)| *ip).chain([local]);
+    let everywhere = own.iter().map(|(_, ip)| *ip).filter(|ip| is_unique(*ip));
+    let ours = everywhere.chain(by_device.filter(|ip| is_unique(*ip) || !is_unique(server)));
+    let mut references: Vec<u32> = ours.map(reference_of).collect();
     references.sort_unstable();
     references.dedup();
     references
@@ -72,9 +75,13 @@ mod tests {
     use super::*;
 
     fn references(local: &str, own: &[(&str, &str)]) -> Vec<u32> {
+        references_for((local, local), own)
+    }
+
+    fn references_for((local, server): (&str, &str), own: &[(&str, &str)]) -> Vec<u32> {
         let own: Vec<(String, IpAddr)> =
             own.iter().map(|(device, ip)| ((*device).to_owned(), ip.parse().unwrap())).collect();
-        own_references(local.parse().unwrap(), &own)
+        own_references((local.parse().unwrap(), server.parse().unwrap()), &own)
     }
 
     fn named(ips: &[&str]) -> Vec<u32> {
@@ -101,11 +108,19 @@ mod tests {
         let everywhere = ["2001:db8::5", "198.51.100.7", "2001:db8:1::7"];
         let through_eth0 = [&everywhere[..], &["192.168.1.5", "fe80::5"]].concat();
         assert_eq!(references("192.168.1.5", &own), named(&through_eth0));
-        assert_eq!(references("2001:db8::5", &own), named(&through_eth0));
+        assert_eq!(references("2001:db8::5", &own), named(&everywhere), "a server elsewhere");
         assert_eq!(references("198.51.100.7", &own), named(&everywhere));
         assert_eq!(references("10.255.0.1", &own), named(&[&everywhere[..], &["10.255.0.1"]].concat()));
         let through_bridge = [&everywhere[..], &["192.168.122.1", "fe80::1"]].concat();
         assert_eq!(references("192.168.122.1", &own), named(&through_bridge));
+    }
+
+    /// Its network has private addresses of its own.
+    #[test]
+    fn to_a_server_elsewhere_a_private_address_names_no_host() {
+        let own = [("eth0", "192.168.1.5"), ("eth1", "2001:db8:1::7")];
+        assert_eq!(references_for(("192.168.1.5", "203.0.113.9"), &own), named(&["2001:db8:1::7"]));
+        assert_eq!(references_for(("192.168.1.5", "192.168.7.9"), &own), named(&["192.168.1.5", "2001:db8:1::7"]));
     }
 
     /// A server at 127.0.0.1 that follows 127.0.0.1 follows some program of its host, which need not be this one.

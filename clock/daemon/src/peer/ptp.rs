@@ -365,7 +365,7 @@ impl Feed for Ptp {
     }
 
     fn leap_vote(&self) -> Option<Vote> {
-        Some(Vote { announced: self.leap_watch.announced() })
+        Some(Vote::of(self.leap_watch.announced()))
     }
 
     fn set_leaps(&mut self, leaps: LeapTable) {

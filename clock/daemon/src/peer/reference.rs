@@ -159,7 +159,7 @@ impl Reference {
     }
 
     /// The time at a stamp when a second was `ago` old. Its number is that of several servers or, where these do not
-    /// say it, of the published clock.
+    /// say it or no second of theirs begins there, of the published clock.
     fn number(&self, stamp: Stamp, ago: Span, context: &Context) -> Result<Moment<Tai>, NumberingRefused> {
         let since = ago + self.config.delay;
         let by = |clock: &Estimate| {
@@ -167,7 +167,7 @@ impl Reference {
             number(shown.time - since, shown.bound, self.config.error).map(|second| second + since)
         };
         let [by_servers, by_published] = [&context.numbers, &context.published].map(|clock| clock.as_ref().map(by));
-        let by_servers = by_servers.filter(|number| *number != Err(NumberingRefused::Ambiguous));
+        let by_servers = by_servers.filter(Result::is_ok);
         by_servers.or(by_published).unwrap_or(Err(NumberingRefused::Ambiguous))
     }
 

@@ -17,6 +17,11 @@ pub(super) struct Fruitless {
 }
 
 impl Fruitless {
+    /// Before anything was heard from another address of the server. A wish to look its name up stays.
+    pub(super) fn at_another_address(&self) -> Self {
+        Fruitless { wishes_look_up: self.wishes_look_up, ..Fruitless::default() }
+    }
+
     /// Whether the name is to be looked up again; true once for each reason.
     pub(super) fn take_look_up_wish(&mut self) -> bool {
         std::mem::take(&mut self.wishes_look_up)
@@ -32,6 +37,10 @@ impl Peer {
 
     /// An event of the conversation that ends a request without an exchange.
     pub(super) fn note_event(&mut self, event: &Event, context: &mut Context) {
+        if matches!(event, Event::Reachable) {
+            // It was silent: what was lost before says nothing about its answers.
+            self.fruitless.requests = 0;
+        }
         let ends_request = match event {
             Event::Lost | Event::Kissed(_) => true,
             Event::Rejected(reason) => reason.ends_request(),

@@ -31,7 +31,7 @@ impl VoteResult {
         let Some((vote, rest)) = self.without(suspects, voters) else { return all };
         let beside = vote.bounds(clock, &rest);
         let others: Vec<bool> = suspects.iter().map(|is_suspect| !is_suspect).collect();
-        let is_minority = 2 * vote.truechimers() <= self.truechimers();
+        let is_minority = 2 * vote.believed_deciders(&rest) <= self.believed_deciders(voters);
         let of_suspects = self.without(&others, voters).filter(|_| is_minority);
         let believed = of_suspects.map_or(beside.believed, |(vote, suspects)| {
             larger(beside.believed, vote.bounds(clock, &suspects).believed)
@@ -39,8 +39,11 @@ impl VoteResult {
         VotedBounds { believed, strict: larger(believed, larger(beside.strict, all.strict)) }
     }
 
-    fn truechimers(&self) -> usize {
-        self.beliefs.iter().filter(|belief| **belief == Belief::Truechimer).count()
+    /// How many of the believed voters decide: of the others none can be suspect, so they acquit nobody.
+    fn believed_deciders(&self, voters: &[Voter]) -> usize {
+        let trust = voters.iter().any(|voter| voter.is_trusted);
+        let believed = voters.iter().zip(&self.beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
+        believed.filter(|(voter, _)| voter.is_trusted || !trust).count()
     }
 
     /// What all truechimers share that are not suspect, or all where none would be left.

@@ -222,7 +222,7 @@ fn every_tail_of_a_request_is_answered_plainly_and_nothing_else_is() {
     assert_eq!([counted("not_request"), counted("version"), counted("truncated"), counted("too_long")], [5, 3, 2, 1]);
 }
 
-/// Requests go on while the lists are read again and again: each gets its answer, and the new list is in force.
+/// It may be in another's name, and every server of the network would answer it.
 #[test]
 fn a_request_to_all_hosts_gets_no_answer() {
     let place = Place::new();
@@ -240,6 +240,7 @@ fn a_request_to_all_hosts_gets_no_answer() {
     assert_eq!((serving.count("to_group"), serving.count("answered")), (1, 1));
 }
 
+/// Requests go on while the lists are read again and again: each gets its answer, and the new list is in force.
 #[test]
 fn a_reload_loses_no_packet_and_decides_who_is_served() {
     let place = Place::new();

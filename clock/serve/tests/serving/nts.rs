@@ -86,13 +86,9 @@ fn a_protected_reply_allows_for_its_own_sealing() {
         assert_eq!(session.open(&reply), Some(1));
         early.push(received - Packet::decode(&reply).unwrap().transmit.to_server(received));
     }
-    let median = |early: &[Span]| {
-        let mut early = early.to_vec();
-        early.sort();
-        early[early.len() / 2]
-    };
-    let [before, after] = [&early[..8], &early[8..]].map(median);
-    println!("a protected reply is received {before} after the time that it states, and then {after} (medians)");
+    // Of the first one nothing was known. The load of the machine only adds to what is seen, so the least counts.
+    let (before, after) = (early[0], early[1..].iter().copied().min().unwrap());
+    println!("the first protected reply is received {before} after the time that it states, a later one {after}");
     assert!(after < before, "{before} {after}");
 }
 

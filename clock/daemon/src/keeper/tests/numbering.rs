@@ -24,6 +24,11 @@ impl Case {
         config_text(&self.directory, &self.servers, "counter = \"tsc\"") + &pulses
     }
 
+    /// The same where the pulses are trusted.
+    fn text_with_trusted_pulses(&self) -> String {
+        self.text_with_pulses() + "trust = true\n"
+    }
+
     /// Turns with a pulse every 70 ms.
     fn run_with_pulses(&mut self, what: &str, pleases: impl Fn(&StatusReport) -> bool) -> StatusReport {
         let (sender, path) = (UnixDatagram::unbound().unwrap(), self.directory.join("pulses.sock"));
@@ -88,4 +93,26 @@ fn one_server_alone_does_not_renumber_pulses() {
     let before = case.run_with_pulses("a dispute", disputes).sources[0].exchanges;
     let status = case.run_with_pulses("more of the server", |status| status.sources[0].exchanges > before + 20);
     assert!(!has_event(&status, "they are numbered again"), "{:?}", status.events);
+}
+
+/// What the operator trusts decides over the others, which must not say what it means.
+#[test]
+fn servers_that_are_not_trusted_do_not_renumber_trusted_pulses() {
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let servers = (0..2).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    let mut case = Case::start("trusted-pulses", servers, "counter = \"tsc\"");
+    case.run_until("its clock", |status| used(status) >= 10);
+    let config = Config::parse(&case.text_with_trusted_pulses()).unwrap();
+    case.keeper.take_over(config);
+    let agrees = |status: &StatusReport| status.vote.as_ref().is_some_and(|vote| vote.believed == 3);
+    case.run_with_pulses("agreement", |status| agrees(status) && used(status) >= 20);
+    for server in &case.servers {
+        server.behave(|behaviour| behaviour.lie = Span::from_secs(10));
+    }
+    let are_found =
+        |status: &StatusReport| status.sources[..2].iter().all(|source| source.belief == BeliefReport::Falseticker);
+    let before = case.run_with_pulses("two liars", are_found).sources[2].exchanges;
+    let status = case.run_with_pulses("more pulses", |status| status.sources[2].exchanges > before + 20);
+    assert!(!has_event(&status, "they are numbered again"), "{:?}", status.events);
+    assert!(offset(&case, &truth).abs() < Span::from_millis(200));
 }

@@ -362,17 +362,14 @@ fn a_master_announces_a_leap_second() {
     server.take(PtpEvent::MasterChosen(announcing));
     pair(&mut server, 1_000_000);
     // The end of November 2026.
-    assert_eq!(
-        server.leap_vote(),
-        Some(Vote { announced: Some(LeapAnnouncement { utc_second: 1_796_083_200, change: 1 }) })
-    );
+    assert_eq!(server.leap_vote(), Some(Vote::of(Some(LeapAnnouncement { utc_second: 1_796_083_200, change: 1 }))));
     server.take(PtpEvent::MasterChanged(master(1), at_us(1_500_000)));
     pair(&mut server, 3_000_000);
-    assert_eq!(server.leap_vote(), Some(Vote { announced: None }), "it was withdrawn");
+    assert_eq!(server.leap_vote(), Some(Vote::of(None)), "it was withdrawn");
     server.take(PtpEvent::MasterChosen(announcing));
     pair(&mut server, 4_000_000);
     server.take(PtpEvent::MasterChosen(master(2)));
-    assert_eq!(server.leap_vote(), Some(Vote { announced: None }), "that was the word of another");
+    assert_eq!(server.leap_vote(), Some(Vote::of(None)), "that was the word of another");
 }
 
 #[test]
