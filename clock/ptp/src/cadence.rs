@@ -15,15 +15,13 @@ pub(crate) struct Cadence {
     stated: Span,
     /// The time between the last messages; `None` before the second one.
     shown: Option<Span>,
-    /// Whether more than one pause was seen: a single short one may be a message that came twice.
-    is_shown: bool,
     last: Moment<Mono>,
 }
 
 impl Cadence {
     /// The first message came at `now`, and says that the next one is `stated` away.
     pub(crate) const fn begin(usual: Span, stated: Span, now: Moment<Mono>) -> Self {
-        Cadence { usual, stated, shown: None, is_shown: false, last: now }
+        Cadence { usual, stated, shown: None, last: now }
     }
 
     /// Another message came. A longer pause counts at once, so that no one is given up for being as slow as it is; a
@@ -32,16 +30,12 @@ impl Cadence {
         let pause = (now - self.last).clamp(Span::ZERO, RAREST);
         let before = self.shown.unwrap_or(pause);
         let shown = pause.max(before - Span::from_units((before - pause).units() / 4));
-        self.is_shown = self.shown.is_some();
         (self.stated, self.shown, self.last) = (stated, Some(shown), now);
     }
 
     /// The time to the next message.
     pub(crate) fn interval(&self) -> Span {
-        let shown = self.shown.unwrap_or(Span::ZERO);
-        if !self.is_shown {
-            return shown.max(self.stated.max(self.usual));
-        }
+        let Some(shown) = self.shown else { return self.stated.max(self.usual) };
         shown.max(self.stated.min(self.usual.max(times(shown, BEYOND_SHOWN))))
     }
 
@@ -85,7 +79,6 @@ mod tests {
         assert_eq!(interval(1, &[0, 1000]), seconds(2), "one that comes early is not given up early");
         assert_eq!(interval(-7, &[0]), seconds(2), "it has time to show it");
         assert_eq!(interval(-7, &[0, 2000, 4000]), seconds(2), "slower than it says");
-        assert_eq!(interval(4, &[0, 10]), seconds(16), "the first one came twice");
         assert_eq!(interval(60, &[0, 2000, 4000]), seconds(4), "not much slower than it shows");
         assert_eq!(interval(60, &[0, 0, 0]), seconds(2), "nor than is usual, if it shows nothing");
         assert_eq!(interval(6, &[0, 64_000, 128_000]), seconds(64), "as slow as it says");
