@@ -2,9 +2,9 @@
 //!
 //! The rule is that of the vote about the time. The latest announcement of each believed server that answers is its
 //! vote, of the trusted ones where there are any. A leap second is accepted when more servers announce it than do not,
-//! and withdrawn when more do not than do or did before they fell silent. Without a majority everything stays as it was. A leap second that has
-//! happened is history, and so is one that is about to: around it servers clear what they announced, each by its own
-//! clock.
+//! and withdrawn when more do not than do or did before they fell silent. Without a majority everything stays as it
+//! was. A leap second that has happened is history, and so is one that is about to: around it servers clear what they
+//! announced, each by its own clock.
 //!
 //! Nothing is decided a month in advance. Servers announce a leap second for the end of the present month, and some
 //! leave their indicator set for hours after one. A daemon that has just started then takes it for one at the end of
@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vote {
     pub(crate) announced: Option<LeapAnnouncement>,
-    /// Whether it no longer answers: what it announced then still speaks for a leap second, and nothing of it against one.
+    /// Whether it no longer answers: what it announced then still speaks for a leap second, and nothing against one.
     pub(crate) is_silent: bool,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Pulses vote like servers, and what they say rests on the number that they were given. Were that always the published
 //! clock's, then a server that was alone with them at first and is wrong by whole seconds would have their voice beside
-//! its own for ever. So where two servers or more agree without any pulses, theirs is the number. Where any are trusted,
-//! be it the pulses, trusted servers alone say it: others must not move what decides over them.
+//! its own for ever. So where two servers or more agree without any pulses, theirs is the number. Where any are
+//! trusted, be it the pulses, trusted servers alone say it: others must not move what decides over them.
 
 use super::Keeper;
 use super::electing::Ballot;

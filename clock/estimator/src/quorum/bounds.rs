@@ -39,7 +39,7 @@ impl VoteResult {
         VotedBounds { believed, strict: larger(believed, larger(beside.strict, all.strict)) }
     }
 
-    /// How many of the believed voters decide: of the others none can be suspect, so they acquit nobody.
+    /// How many of the believed voters decide: none of the others can be suspect, so they acquit no one.
     fn believed_deciders(&self, voters: &[Voter]) -> usize {
         let trust = voters.iter().any(|voter| voter.is_trusted);
         let believed = voters.iter().zip(&self.beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);

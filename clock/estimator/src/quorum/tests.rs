@@ -244,7 +244,7 @@ fn what_most_share_is_covered_although_they_are_suspect() {
     let beside_others: Vec<Voter> = trusted.into_iter().chain([voter((-100, 100)); 4]).collect();
     let suspects = [false, true, true, false, false, false, false];
     let led_beside_others = voted(&beside_others).unwrap().bounds_beside(&suspects, &common, &beside_others);
-    assert_eq!(led_beside_others.believed.bound, led.believed.bound, "who decides nothing acquits nobody");
+    assert_eq!(led_beside_others.believed.bound, led.believed.bound, "who decides nothing acquits no one");
     let two = [voter((50, 51)), voter((40, 70))];
     let alone = voted(&two).unwrap().bounds_beside(&[true, false], &common, &two);
     assert_eq!(alone.believed.bound, Bound::of(at_micros(70) - at_micros(50)), "one's interval bounds the clock");

@@ -9,8 +9,8 @@ use ffclock_units::{Moment, Mono, Span};
 /// Clients at one address, each a port of its own.
 const PORTS_MAX: usize = 4;
 
-/// Who asks for messages: a port at an address. Another address ends or changes nothing of what it has, and another port
-/// there only where no room is left for it.
+/// Who asks for messages: a port at an address. Another address ends or changes nothing of what it has, and another
+/// port there only where no room is left for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Client {
     pub(super) passage: Passage,
