@@ -52,16 +52,10 @@ impl Keeper<'_> {
         }
     }
 
-    /// Keeps a line in the history. Where a believed server shows that the rate is another than was remembered, the
-    /// lines before were made of a false one, and their bounds are false as well; nor does any server begin with that
-    /// rate again.
+    /// Keeps a line in the history. Where the remembered rate proved false the lines before were made of it, and their
+    /// bounds are false as well.
     pub(super) fn keep_line(&mut self, publication: &Publication) {
-        let election = &self.election;
-        let believed = self.peers.iter_mut().enumerate().filter(|(server, _)| election.is_truechimer(*server));
-        let is_false = believed.filter_map(|(_, peer)| peer.take_false_memory().then_some(())).count() > 0;
-        if is_false {
-            self.context.rate = None;
-        }
+        let is_false = self.forget_false_rate();
         let Some(history) = &mut self.history else { return };
         if is_false {
             history.clear();

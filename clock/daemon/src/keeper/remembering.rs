@@ -55,6 +55,19 @@ impl Keeper<'_> {
         self.context.rate = self.believed_rate().or(self.context.rate);
     }
 
+    /// Forgets the rate where a believed server shows that it is another than was remembered, so that no server begins
+    /// with it again. Whether one does.
+    pub(super) fn forget_false_rate(&mut self) -> bool {
+        let election = &self.election;
+        let believed = self.peers.iter_mut().enumerate().filter(|(server, _)| election.is_truechimer(*server));
+        // Each is asked: what it has shown is shown once.
+        let is_false = believed.fold(false, |is_false, (_, peer)| peer.take_false_memory() || is_false);
+        if is_false {
+            self.context.rate = None;
+        }
+        is_false
+    }
+
     /// What a server that is believed knows of the rate: the followed one, or the one that knows it best. They are all
     /// about one oscillator, so the largest wander that any of them saw counts.
     pub(super) fn believed_rate(&self) -> Option<RateMemory> {

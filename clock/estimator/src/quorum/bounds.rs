@@ -41,9 +41,9 @@ impl VoteResult {
 
     /// How many of the believed voters decide: none of the others can be suspect, so they acquit no one.
     fn believed_deciders(&self, voters: &[Voter]) -> usize {
-        let trust = voters.iter().any(|voter| voter.is_trusted);
+        let decides = deciding(voters);
         let believed = voters.iter().zip(&self.beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
-        believed.filter(|(voter, _)| voter.is_trusted || !trust).count()
+        believed.filter(|(voter, _)| decides(voter)).count()
     }
 
     /// What all truechimers share that are not suspect, or all where none would be left.
@@ -54,7 +54,7 @@ impl VoteResult {
     /// This vote and its voters without those that are suspect, if some are. Who is believed stays as it is, and so
     /// does the number of false servers that is tolerated, as long as more are left.
     fn without(&self, suspects: &[bool], voters: &[Voter]) -> Option<(VoteResult, Vec<Voter>)> {
-        let trust = voters.iter().any(|voter| voter.is_trusted);
+        let decides = deciding(voters);
         let kept = || voters.iter().zip(&self.beliefs).zip(suspects).filter(|(_, is_suspect)| !**is_suspect);
         let rest: Vec<Voter> = kept().map(|((voter, _), _)| *voter).collect();
         if rest.len() == voters.len() {
@@ -62,7 +62,7 @@ impl VoteResult {
         }
         let beliefs: Vec<Belief> = kept().map(|((_, belief), _)| *belief).collect();
         let deciders: Vec<ProvenInterval> =
-            rest.iter().filter(|voter| voter.is_trusted || !trust).map(|voter| voter.interval).collect();
+            rest.iter().filter(|voter| decides(voter)).map(|voter| voter.interval).collect();
         let tolerated = self.tolerated.min(deciders.len().checked_sub(1)?);
         let strict = shared_by(&deciders, deciders.len() - tolerated)?;
         let truechimers = rest.iter().zip(&beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
@@ -115,8 +115,8 @@ impl VoteResult {
     /// farther end of the rates that all other deciders allow. Where the rates have no such place although the times
     /// have one, more than that is false, and every rate is covered.
     fn strict_growth(&self, period: Period, voters: &[Voter]) -> GrowthRate {
-        let trust = voters.iter().any(|voter| voter.is_trusted);
-        let deciders = voters.iter().filter(|voter| voter.is_trusted || !trust);
+        let decides = deciding(voters);
+        let deciders = voters.iter().filter(|voter| decides(voter));
         let rates: Vec<[f64; 2]> = deciders.map(|voter| rates_beside(period, voter)).collect();
         debug_assert!(rates.len() == self.deciders && self.tolerated < self.deciders, "the voters of this vote");
         let least = self.deciders.saturating_sub(self.tolerated).max(1);
@@ -128,6 +128,12 @@ impl VoteResult {
 /// The bound that is never smaller than either of these.
 fn larger(one: GrowingBound, other: GrowingBound) -> GrowingBound {
     GrowingBound { bound: one.bound.max(other.bound), growth: one.growth.max(other.growth) }
+}
+
+/// Which of these voters decide: the trusted ones, or all where none is trusted.
+fn deciding(voters: &[Voter]) -> impl Fn(&Voter) -> bool + use<> {
+    let trust = voters.iter().any(|voter| voter.is_trusted);
+    move |voter| voter.is_trusted || !trust
 }
 
 /// How far `time` is at most from a true time within `interval`, wherever it lies itself.

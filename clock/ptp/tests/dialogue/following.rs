@@ -244,12 +244,7 @@ fn another_utc_offset_is_named_once() {
 
 /// A request on the link, answered in two steps by `neighbour` at the other end of one way, who says when it arrived.
 fn answered_link(script: &mut Script, neighbour: PortIdentity, arrived: PtpTimestamp) -> Vec<PtpEvent> {
-    script.pass(Span::from_millis(1001));
-    script.events();
-    let request = script.sent().pop().expect("a request each second");
-    let (asked, _) = PtpMessage::decode(request.octets.as_slice()).expect("a message");
-    script.follower.handle_sent(request.ticket.expect("an event"), stamp_at(script.now));
-    script.now = script.now + WAY + WAY;
+    let asked = script.ask_link(WAY + WAY);
     let response = message(neighbour, asked.sequence, PtpBody::PdelayResp(arrived, own()));
     // Half a nanosecond more than is said.
     let correction = Correction::from_raw(-0x8000);

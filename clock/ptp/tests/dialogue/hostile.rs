@@ -327,12 +327,7 @@ fn two_masters_that_flap_do_not_mix() {
 fn impossible_neighbours_are_named() {
     let mut script = Script::with(FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() });
     let ask = |script: &mut Script| {
-        script.pass(Span::from_millis(1001));
-        script.events();
-        let request = script.sent().pop().expect("a request each second");
-        let (asked, _) = PtpMessage::decode(request.octets.as_slice()).expect("a message");
-        script.follower.handle_sent(request.ticket.expect("an event"), stamp_at(script.now));
-        script.now = script.now + Span::from_micros(100);
+        let asked = script.ask_link(Span::from_micros(100));
         message(port(4), asked.sequence, PtpBody::PdelayResp(PtpTimestamp::ZERO, own()))
     };
     let response = ask(&mut script);
@@ -389,12 +384,7 @@ fn of_two_neighbours_none_is_believed() {
     for first_is_complete in [false, true] {
         let mut script = Script::with(FollowerConfig { mechanism: DelayMechanism::PeerToPeer, ..config() });
         let mut answers = |seconds: &[u8]| {
-            script.pass(Span::from_millis(1001));
-            script.events();
-            let request = script.sent().pop().expect("a request each second");
-            let (asked, _) = PtpMessage::decode(request.octets.as_slice()).expect("a message");
-            script.follower.handle_sent(request.ticket.expect("an event"), stamp_at(script.now));
-            script.now = script.now + WAY + WAY;
+            let asked = script.ask_link(WAY + WAY);
             let response = message(port(4), asked.sequence, PtpBody::PdelayResp(PtpTimestamp::ZERO, own()));
             let two_steps = PtpMessage { flags: PtpFlags::TWO_STEP, ..response };
             let left = PtpMessage { body: PtpBody::PdelayRespFollowUp(PtpTimestamp::ZERO, own()), ..response };

@@ -75,6 +75,17 @@ impl Script {
         Script { follower, now, master, announced: announcement(master), sequence: 0 }
     }
 
+    /// A request on the link whose answer comes a round trip after it: from now on.
+    pub fn ask_link(&mut self, round_trip: Span) -> PtpMessage {
+        self.pass(Span::from_millis(1001));
+        self.events();
+        let request = self.sent().pop().expect("a request each second");
+        let (asked, _) = PtpMessage::decode(request.octets.as_slice()).expect("a message");
+        self.follower.handle_sent(request.ticket.expect("an event"), stamp_at(self.now));
+        self.now = self.now + round_trip;
+        asked
+    }
+
     /// A script in which the master is followed, with no event left.
     pub fn acquainted(config: FollowerConfig) -> Self {
         let mut script = Self::with(config);
