@@ -11,8 +11,8 @@ setup: ## install what is missing (Debian packages, peers unpacked below target,
 build: ## build the daemon and both commands (ffclock-lab with its eBPF programs where clang is there)
 	cargo build --release --locked --package ffclock-daemon --package ffclock-serve --package ffclock-steer --package ffclock-cli --package ffclock-lab $$(tools/ebpf-features ffclock-lab/ebpf ffclock-serve/xdp)
 
-test: setup ## run every check and test; the last line is the count
-	@tools/test
+test: ## run every check and test, after setup; the last line is the count
+	@begun=$$(date +%s) && tools/setup && TEST_BEGUN=$$begun tools/test
 
 lint: ## format, rules of the house, licences, clippy
 	@tools/test format tidy licences clippy
