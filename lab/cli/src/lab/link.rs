@@ -6,10 +6,17 @@ use crate::failure::Failure;
 /// The server's address on the link.
 pub(crate) const SERVER_ADDRESS: &str = "10.77.0.1";
 const CLIENT_ADDRESS: &str = "10.77.0.2";
-/// The name of the server's end.
-pub(crate) const SERVER_END: &str = "ff-server";
-/// The client's device.
-pub(crate) const CLIENT_END: &str = "ff-client";
+
+/// The name of the end whose host is this process. The kernel's tracing sees the packets of all namespaces and names
+/// their devices alone, so no two links of a host may have ends of the same name.
+pub(crate) fn server_end(server: u32) -> String {
+    format!("ffserver{server}")
+}
+
+/// The name of the other end, likewise.
+pub(crate) fn client_end(client: u32) -> String {
+    format!("ffclient{client}")
+}
 
 /// Joins two workers that each have a network of their own.
 pub(crate) fn join(server: &Worker, client: &Worker) -> Result<(), Failure> {
@@ -33,30 +40,19 @@ pub(crate) fn join_processes(server: u32, client: u32) -> Result<(), Failure> {
 }
 
 fn join_ends((server, client): (u32, u32), addresses: &LinkAddresses<'_>) -> Result<(), Failure> {
-    let (server_pid, client_pid) = (server.to_string(), client.to_string());
-    let pair = [
-        "link",
-        "add",
-        "name",
-        SERVER_END,
-        "netns",
-        &server_pid,
-        "type",
-        "veth",
-        "peer",
-        "name",
-        CLIENT_END,
-        "netns",
-        &client_pid,
-    ];
-    run("ip", &pair)?;
-    configure(&server_pid, SERVER_END, addresses.server)?;
-    configure(&client_pid, CLIENT_END, addresses.client)
+    let (server_end, client_end) = (server_end(server), client_end(client));
+    let (server, client) = (server.to_string(), client.to_string());
+    let near = ["link", "add", "name", &server_end, "netns", &server];
+    let far = ["type", "veth", "peer", "name", &client_end, "netns", &client];
+    run("ip", &[&near[..], &far].concat())?;
+    configure(&server, &server_end, addresses.server)?;
+    configure(&client, &client_end, addresses.client)
 }
 
 /// Gives the server's end one more address on the link.
 pub(crate) fn add_address(server: &Worker, address: &str) -> Result<(), Failure> {
-    inside(&server.pid().to_string(), &["ip", "address", "add", &format!("{address}/24"), "dev", SERVER_END])
+    let pid = server.pid();
+    inside(&pid.to_string(), &["ip", "address", "add", &format!("{address}/24"), "dev", &server_end(pid)])
 }
 
 /// Takes the server's end down, or up again.
@@ -65,7 +61,8 @@ pub(crate) fn set_carrier(server: &Worker, state: Carrier) -> Result<(), Failure
         Carrier::Down => "down",
         Carrier::Up => "up",
     };
-    inside(&server.pid().to_string(), &["ip", "link", "set", SERVER_END, state])
+    let pid = server.pid();
+    inside(&pid.to_string(), &["ip", "link", "set", &server_end(pid), state])
 }
 
 /// Whether packets pass.

@@ -2,7 +2,7 @@
 //! papers.
 
 use crate::failure::Failure;
-use crate::lab::link::SERVER_END;
+use crate::lab::link::server_end;
 use crate::lab::worker::run;
 use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -44,7 +44,7 @@ pub(super) fn flood(args: &FloodArgs) -> Result<(), Failure> {
 pub(super) fn capture(args: &CaptureArgs) -> Result<(), Failure> {
     // It is never read: what it cannot hold is dropped, as on a busy host.
     let _sink = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, args.port))?;
-    run("ip", &["link", "set", "dev", SERVER_END, "promisc", "on"])?;
+    run("ip", &["link", "set", "dev", &server_end(std::process::id()), "promisc", "on"])?;
     let tap = socket(AddressFamily::PACKET, SocketType::RAW, Some(eth::ALL)).map_err(std::io::Error::from)?;
     let mut frame = [0_u8; 2_048];
     loop {

@@ -2,7 +2,7 @@
 
 use super::echo::PORT;
 use crate::failure::Failure;
-use crate::lab::link::{self, CLIENT_END, SERVER_ADDRESS, SERVER_END};
+use crate::lab::link::{self, SERVER_ADDRESS};
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, run};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -27,6 +27,8 @@ pub(super) enum Addressing {
 pub(super) struct TestPath {
     pub(super) to: SocketAddr,
     pub(super) device: String,
+    /// The other end of the link, where it is ours.
+    pub(super) far_device: Option<String>,
     /// What it is, for people.
     pub(super) description: String,
     _echo: Option<EchoWorker>,
@@ -50,7 +52,7 @@ impl TestPath {
     pub(super) fn to(address: SocketAddr, device: Option<&str>) -> Result<TestPath, Failure> {
         let device = device.map_or_else(|| device_towards(address.ip()), |device| Ok(device.to_owned()))?;
         let description = format!("to {address} over {device}");
-        Ok(TestPath { to: address, device, description, _echo: None })
+        Ok(TestPath { to: address, device, far_device: None, description, _echo: None })
     }
 
     /// To an echo server in a network namespace of its own, over a virtual Ethernet link. This process moves into
@@ -70,8 +72,9 @@ impl TestPath {
         let mut worker = Worker::prepare(&task, WorkerNetwork::Own)?;
         let (server, own) = (worker.pid(), std::process::id());
         link::join_processes(server, own)?;
+        let (far_device, device) = (link::server_end(server), link::client_end(own));
         if addressing == Addressing::Multicast {
-            for (pid, device) in [(server, SERVER_END), (own, CLIENT_END)] {
+            for (pid, device) in [(server, &far_device), (own, &device)] {
                 link::inside(&pid.to_string(), &["ip", "route", "add", GROUP, "dev", device])?;
             }
         }
@@ -81,7 +84,8 @@ impl TestPath {
         let address = if addressing == Addressing::Multicast { GROUP } else { SERVER_ADDRESS };
         Ok(TestPath {
             to: SocketAddr::new(address.parse().map_err(|_| "no address".to_owned())?, PORT),
-            device: CLIENT_END.to_owned(),
+            device,
+            far_device: Some(far_device),
             description: "between two network namespaces joined by veth".to_owned(),
             _echo: Some(EchoWorker { _worker: worker, log }),
         })

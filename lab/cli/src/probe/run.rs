@@ -6,7 +6,6 @@ use super::network::{Addressing, TestPath};
 use super::table;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
-use crate::lab::link::SERVER_END;
 use crate::{GlobalOptions, waiting_time};
 use ffclock_control::calibration::Subject;
 use ffclock_counter::{CounterId, nominal};
@@ -90,8 +89,8 @@ pub(super) struct TrafficOptions {
     without: Vec<Probe>,
     /// Stamp outside the host too, at the other end of a virtual link, by the kernel's tracing: of --netns, or this
     /// device, which may be in another network namespace
-    #[arg(long, value_name = "DEVICE", num_args = 0..=1, require_equals = true, default_missing_value = SERVER_END)]
-    wire: Option<String>,
+    #[arg(long, value_name = "DEVICE", num_args = 0..=1, require_equals = true)]
+    wire: Option<Option<String>>,
     /// With --netns: send to a multicast group, and stamp the copy that comes back to this host (IP_MULTICAST_LOOP), as
     /// the programs of the paper do; with --to, name a group that `ffclock-lab probe echo --multicast` has joined
     #[arg(long, conflicts_with = "to")]
@@ -315,6 +314,7 @@ fn address_of(host: &str) -> Result<SocketAddr, Failure> {
 impl TrafficOptions {
     fn way(&self) -> Result<TestPath, Failure> {
         match &self.target.to {
+            Some(_) if self.wire == Some(None) => Err("--wire: name the device at the other end: --wire=DEVICE".into()),
             Some(host) => TestPath::to(address_of(host)?, self.device.as_deref()),
             None => TestPath::own(if self.multicast { Addressing::Multicast } else { Addressing::Unicast }),
         }
@@ -386,7 +386,7 @@ impl TrafficOptions {
         ProbePlan {
             to: way.to,
             device: way.device.clone(),
-            wire: self.wire.clone(),
+            wire: self.wire.as_ref().and_then(|device| device.clone().or_else(|| way.far_device.clone())),
             packets: ((phase.length_s * self.rate).round() as u64).clamp(1, MOST_PACKETS),
             rate: self.rate,
             lengths: Lengths::from(self.size),

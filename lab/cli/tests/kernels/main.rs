@@ -93,8 +93,8 @@ fn four_kernels_agree_with_the_taps_between_them() {
     assert!(said.contains("3 events were lost by the recorder"), "{said}");
 }
 
-/// The third guest's counter jumps by 10 ms during the run: its page goes on from the reading before. A step shorter than
-/// the fastest messages of all links but one has two explanations, and is no test of the name.
+/// The third guest's counter jumps by 10 ms during the run: its page goes on from the reading before. A step shorter
+/// than the fastest messages of all links but one has two explanations, and is no test of the name.
 #[test]
 fn a_guest_whose_clock_is_stepped_is_named() {
     let place = Place::new("stepped-guest");

@@ -151,6 +151,28 @@ fn the_wire_is_stamped_outside_the_host() {
     assert!(answer["phases"][0]["findings"]["wire"].is_null(), "{answer}");
 }
 
+/// The kernel's tracing sees the packets of both, and of a packet only its length and the name of its device.
+#[test]
+fn two_probes_at_the_same_time_do_not_see_each_others_packets() {
+    let other = std::thread::spawn(|| run(probe(&["--netns", "--wire", "--packets", "500", "--without", "ebpf"])));
+    let first = run(probe(&["--netns", "--wire", "--packets", "500", "--without", "ebpf"]));
+    let answers = match (first, other.join().unwrap()) {
+        (Err(said), _) if said.contains("cannot make a network namespace") => return println!("SKIP: {said}"),
+        (first, other) => [first.unwrap(), other.unwrap()],
+    };
+    assert_ne!(answers[0]["about"]["device"], answers[1]["about"]["device"]);
+    for answer in &answers {
+        let phase = &answer["phases"][0];
+        if is_missing(phase, "kernel tracing:") {
+            return println!("SKIP: {}", phase["unavailable"]);
+        }
+        let orders = phase["findings"]["causality"].as_array().unwrap();
+        let traced = orders.iter().filter(|order| order["first"] == "driver-out" || order["first"] == "wire-out");
+        assert!(traced.clone().count() >= 3, "{orders:?}");
+        traced.for_each(|order| assert_eq!(order["violations"], 0, "{order}"));
+    }
+}
+
 /// The copy that comes back is stamped after the request left user space, and is no reply.
 #[test]
 fn a_multicast_copy_is_stamped_as_the_papers_socket_did() {

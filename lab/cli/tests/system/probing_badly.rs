@@ -120,7 +120,8 @@ fn a_device_that_vanishes_is_a_counted_gap() {
     let mut running = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     std::thread::sleep(Duration::from_millis(1_500));
     let pid = running.0.id().to_string();
-    let cut = Command::new("nsenter").args(["--net", "--target", &pid, "ip", "link", "del", "ff-client"]).output();
+    let device = format!("ffclient{pid}");
+    let cut = Command::new("nsenter").args(["--net", "--target", &pid, "ip", "link", "del", &device]).output();
     let is_cut = cut.is_ok_and(|output| output.status.success());
     let child = std::mem::replace(&mut running.0, Command::new("true").spawn().unwrap());
     let output = child.wait_with_output().unwrap();
