@@ -3444,7 +3444,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__theta__subcmd__load)
-            opts="-h --level --for --priority --to --rate --file --page --json --help network processor timer interrupt softirq disk"
+            opts="-h --level --for --priority --to --rate --file --page --json --help network traffic processor timer interrupt softirq disk"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -4,6 +4,7 @@ mod interrupts;
 mod softirqs;
 
 use crate::{Failure, GlobalOptions, waiting_time};
+use ffclock_sim::Random;
 use ffclock_theta_live::{LoadLevel, raise_priority};
 use ffclock_units::Span;
 use serde::Serialize;
@@ -39,10 +40,10 @@ pub(super) struct Args {
     /// A real-time priority (first in, first out), 1 to 98; reported where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
     priority: Option<u8>,
-    /// Network: where to send, in turn; nothing needs to listen there
+    /// Network and traffic: where to send, in turn; nothing needs to listen there
     #[arg(long, value_name = "ADDRESS:PORT")]
     to: Vec<SocketAddr>,
-    /// Network: the rate of 100 %, in Mbit/s
+    /// Network and traffic: the rate of 100 %, in Mbit/s
     #[arg(long, value_name = "MBITS", default_value_t = 100.0)]
     rate: f64,
     /// Disk: a file that is written over and over, and removed at the end
@@ -53,8 +54,11 @@ pub(super) struct Args {
 /// What can be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LoadSource {
-    /// Packets over the network
+    /// Packets over the network, at even intervals
     Network,
+    /// Packets over the network, at random intervals (a Poisson process), as many programs send that know nothing of
+    /// one another
+    Traffic,
     /// A processor that works for milliseconds at a time
     Processor,
     /// A processor that works a little, thousands of times a second, as interrupts of a timer do
@@ -66,6 +70,13 @@ pub(super) enum LoadSource {
     Softirq,
     /// Writing to a disk
     Disk,
+}
+
+impl LoadSource {
+    /// Whether it sends packets to the other hosts.
+    pub(super) fn sends(self) -> bool {
+        matches!(self, LoadSource::Network | LoadSource::Traffic)
+    }
 }
 
 /// A processor's work and rest.
@@ -90,7 +101,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         LoadSource::Timer => work_in(args.level, TICK, length),
         LoadSource::Interrupt => interrupts::interrupt(args.level, length)?,
         LoadSource::Softirq => softirqs::burn(args.level, length)?,
-        LoadSource::Network => send(args, length)?,
+        LoadSource::Network | LoadSource::Traffic => send(args, length)?,
         LoadSource::Disk => write(args, length)?,
     };
     global.answer(&done, || line(&done, args.level))
@@ -142,27 +153,52 @@ fn send(args: &Args, length: Duration) -> Result<Done, Failure> {
         return Err(Failure::usage("a load on the network needs --to, and --rate between 0.001 and 100000"));
     }
     let socket = UdpSocket::bind(if args.to[0].is_ipv4() { "0.0.0.0:0" } else { "[::]:0" })?;
+    let mut gaps = Gaps::of(args.kind)?;
     let begun = Instant::now();
-    let (mut owed, mut before, mut number) = (0.0, 0.0, 0);
+    let (mut missing, mut before, mut number) = (gaps.next(), 0.0, 0);
     while begun.elapsed() < length {
         let now = begun.elapsed().as_secs_f64();
         let per_second = args.level.share(now) * args.rate * 1e6 / 8.0 / PACKET_BYTES;
-        owed += per_second * (now - before);
+        missing -= per_second * (now - before);
         before = now;
-        while owed >= 1.0 {
+        while missing <= 0.0 {
             // Refused or dropped: it was on the way, which is all it is for.
             let _ = socket.send_to(&PAYLOAD, args.to[number % args.to.len()]);
-            (owed, number) = (owed - 1.0, number + 1);
+            (missing, number) = (missing + gaps.next(), number + 1);
         }
-        std::thread::sleep(pause(owed, per_second));
+        std::thread::sleep(pause(missing, per_second));
     }
     let of_rate = number as f64 * PACKET_BYTES * 8.0 / (args.rate * 1e6 * begun.elapsed().as_secs_f64());
     Ok(Done { busy_percent: Some(100.0 * of_rate), packets: number as u64, ..Done::default() })
 }
 
-/// Until the next packet is due: packets go one by one, as a host that sends at intervals does, not in bursts.
-fn pause(owed: f64, per_second: f64) -> Duration {
-    Duration::try_from_secs_f64((1.0 - owed) / per_second).unwrap_or(LOOK_EVERY).min(LOOK_EVERY)
+/// The intervals between packets, over their mean.
+enum Gaps {
+    Even,
+    /// Those of a Poisson process: packets wait for one another, as they hardly do at even intervals.
+    Exponential(Random),
+}
+
+impl Gaps {
+    fn of(kind: LoadSource) -> Result<Self, Failure> {
+        if kind == LoadSource::Traffic {
+            return Ok(Gaps::Exponential(Random::new(ffclock_sys::random_nonce()?)));
+        }
+        Ok(Gaps::Even)
+    }
+
+    fn next(&mut self) -> f64 {
+        match self {
+            Gaps::Even => 1.0,
+            Gaps::Exponential(random) => random.exponential(),
+        }
+    }
+}
+
+/// Until the next packet is due, of which `missing` has still to pass, or a new level is to be seen: packets go one by
+/// one, not in bursts.
+fn pause(missing: f64, per_second: f64) -> Duration {
+    Duration::try_from_secs_f64(missing / per_second).unwrap_or(LOOK_EVERY).min(LOOK_EVERY)
 }
 
 fn write(args: &Args, length: Duration) -> Result<Done, Failure> {
@@ -231,10 +267,10 @@ mod tests {
         let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = vec![listener.local_addr().unwrap()];
         let length = Duration::from_millis(400);
-        for (level, percent) in [("20", 20.0), ("jumps:10..90", 50.0), ("ramp:0..50", 10.0)] {
-            let done =
-                send(&Args { to: to.clone(), level: level.parse().unwrap(), ..args(LoadSource::Network) }, length)
-                    .unwrap();
+        let levels = [("20", 20.0), ("jumps:10..90", 50.0), ("ramp:0..50", 10.0)];
+        let kinds = [LoadSource::Network, LoadSource::Traffic];
+        for (kind, (level, percent)) in kinds.into_iter().flat_map(|kind| levels.map(|level| (kind, level))) {
+            let done = send(&Args { to: to.clone(), level: level.parse().unwrap(), ..args(kind) }, length).unwrap();
             assert!((percent * 0.5..percent * 1.3).contains(&done.busy_percent.unwrap()), "{level}: {done:?}");
             assert!(done.packets as f64 > percent * 0.5 * 86.7 * 0.4, "{level}: {done:?}");
         }
@@ -251,9 +287,22 @@ mod tests {
 
     #[test]
     fn packets_are_paced() {
-        assert_eq!(pause(0.0, 10_000.0), Duration::from_micros(100));
-        assert_eq!(pause(0.75, 10_000.0), Duration::from_micros(25));
-        assert_eq!([pause(0.0, 0.0), pause(0.0, 10.0), pause(0.5, f64::NAN)], [LOOK_EVERY; 3]);
+        assert_eq!(pause(1.0, 10_000.0), Duration::from_micros(100));
+        assert_eq!(pause(0.25, 10_000.0), Duration::from_micros(25));
+        assert_eq!([pause(1.0, 0.0), pause(1.0, 10.0), pause(0.5, f64::NAN)], [LOOK_EVERY; 3]);
+    }
+
+    /// Of gaps with the mean 1 those of a Poisson process have the variance 1.
+    #[test]
+    fn traffic_has_the_gaps_of_a_poisson_process() {
+        let moments = |mut gaps: Gaps| {
+            let gaps: Vec<f64> = (0..100_000).map(|_| gaps.next()).collect();
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            (mean, gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64)
+        };
+        assert_eq!(moments(Gaps::of(LoadSource::Network).unwrap()), (1.0, 0.0));
+        let (mean, variance) = moments(Gaps::of(LoadSource::Traffic).unwrap());
+        assert!((mean - 1.0).abs() < 0.03 && (variance - 1.0).abs() < 0.1, "{mean} {variance}");
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub(super) struct Args {
     /// With --netns: the rate of each host's link in both directions, in Mbit/s, as of a switch; by tc's token bucket
     #[arg(long, value_name = "MBITS", conflicts_with = "hosts")]
     link_rate: Option<LinkRate>,
-    /// A load beside each process, with --netns: network, processor, timer, interrupt or disk with its level in per
-    /// cent, and softirq once for all processors; may be given several times
+    /// A load beside each process, with --netns: network, traffic, processor, timer, interrupt or disk with its level
+    /// in per cent, and softirq once for all processors; may be given several times
     #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
     load: Vec<(LoadSource, LoadLevel)>,
     /// With --netns: the page of each host, in the order of hosts; they are then compared like hosts with different
@@ -197,10 +197,10 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
                 &length,
             ]);
             if let Some(priority) = args.load_priority {
-                let lower = u8::from(*kind != LoadSource::Network);
+                let lower = u8::from(!kind.sends());
                 command.args(["--priority", &priority.saturating_sub(lower).max(1).to_string()]);
             }
-            if *kind == LoadSource::Network {
+            if kind.sends() {
                 command.args(args.link_rate.map(|rate| format!("--rate={}", rate.mbits())));
                 for other in (0..size).filter(|&other| other != host) {
                     command.args(["--to", &format!("{}:9", Namespaces::address(other))]);
