@@ -4,7 +4,7 @@ mod common;
 
 use common::brute::{self, Truth};
 use common::generator::{Generated, Random, Shape, generate};
-use ffclock_theta::analysis::{SwitchStamping, ThetaMode, TimeRange};
+use ffclock_theta::analysis::{Ratio, SwitchStamping, ThetaMode, TimeRange};
 use ffclock_theta::certified::{Certified, CertifyError, CertifyOptions, Lie, OmegaBounds, certify_events};
 use ffclock_theta::record::{ClockSample, HostId};
 use ffclock_units::{Counter, Period, Rate};
@@ -86,7 +86,7 @@ fn certify_within(world: &World, stamping: SwitchStamping, range: TimeRange) -> 
 }
 
 /// Whether there was anything to be inside of.
-fn assert_inside(bounds: Option<OmegaBounds>, truth: Option<ffclock_theta::analysis::Ratio>, what: &str) -> bool {
+fn assert_inside(bounds: Option<OmegaBounds>, truth: Option<Ratio>, what: &str) -> bool {
     let Some(truth) = truth else { return false };
     let OmegaBounds { low, high } = bounds.expect("there were switches");
     assert!(low <= truth && truth <= high, "{what}: {truth:?} is not in {low:?} .. {high:?}");
@@ -104,8 +104,32 @@ fn assert_holds(bounds: Option<(f64, f64)>, truth: Option<f64>, what: &str) {
     assert!(low <= truth && truth <= high, "{what}: {truth} is not in {low} .. {high}");
 }
 
+/// Which switches count is said by the clock of their host, so the range may be another one by what that is off. Those
+/// of a longer range have no smaller ratio. Returns whether some certainly counted.
+fn assert_of_cut(cut: &Certified, world: &World, stamping: SwitchStamping, range: TimeRange) -> bool {
+    let off = world.bound + (BETWEEN_SAMPLES as f64 * DRIFT) as i64;
+    let truth = |off: i64| {
+        let range = TimeRange { after_ps: range.after_ps - off, until_ps: range.until_ps + off };
+        brute::truth_within(&world.generated, stamping, range)
+    };
+    let (least, most) = (truth(-off), truth(off));
+    let judged = [
+        (cut.first, least.first.omega, most.first.omega),
+        (cut.all, least.all.omega, most.all.omega),
+        (cut.throughout, least.throughout, most.throughout),
+    ];
+    for (bounds, least, most) in judged {
+        let what = format!("{range:?}, {stamping:?}, bound {}: {bounds:?}, {least:?}, {most:?}", world.bound);
+        assert!(least.is_none() || bounds.is_some_and(|bounds| Some(bounds.high) >= least), "{what}");
+        // Where it is open whether any switch counts, the lower bound is 1.
+        assert!(bounds.is_none_or(|bounds| bounds.low <= most.unwrap_or(Ratio::ONE)), "{what}");
+    }
+    least.first.omega.is_some()
+}
+
 fn honest_runs(seeds: std::ops::Range<u64>) {
-    let (mut widths, mut judged, mut widest, mut narrow, mut in_cuts) = (0.0, 0.0, 0.0f64, 0.0, 0);
+    let (mut widths, mut judged, mut widest, mut narrow) = (0.0, 0.0, 0.0f64, 0.0);
+    let (mut in_cuts, mut cuts_with_switches) = (0, 0);
     let count = (seeds.end - seeds.start) as f64;
     for seed in seeds {
         let mut random = Random(seed);
@@ -126,6 +150,7 @@ fn honest_runs(seeds: std::ops::Range<u64>) {
         let cut = certify_within(&world, stamping, range).unwrap_or_else(|error| panic!("{what}: {error}"));
         let cut_truth = brute::truth_within(&world.generated, stamping, range);
         in_cuts += u64::from(assert_inside(cut.theta, cut_truth.theta, &format!("Theta of {range:?}, {what}")));
+        cuts_with_switches += u64::from(assert_of_cut(&cut, &world, stamping, range));
         widest = widest.max(of_width(certified.theta)).max(of_width(certified.throughout));
         narrow += f64::from(u8::from(of_width(certified.theta) < 1.5 && of_width(certified.throughout) < 1.5));
         judged += f64::from(u8::from(had_switches));
@@ -136,6 +161,7 @@ fn honest_runs(seeds: std::ops::Range<u64>) {
     }
     assert!(judged > 0.5 * count, "{judged} of {count} runs had switches");
     assert!(in_cuts as f64 > 0.3 * count, "Theta of {in_cuts} cuts");
+    assert!(cuts_with_switches as f64 > 0.3 * count, "Omega of {cuts_with_switches} cuts");
     assert!(widest > 1.5 && narrow > 0.2 * count, "bounds of Theta: {narrow} narrow ones, up to {widest} times");
     println!("{judged} of {count} runs with the truth inside; half width {widths:.0} ps on average");
 }

@@ -65,6 +65,7 @@ fn at_switches(tally: &SwitchTally) -> AtSwitches {
         idle: tally.idle,
         at_most_one: tally.at_most_one,
         omega: tally.omega.map(|peak| peak.ratio),
+        omega_with_delay: tally.omega_with_delay,
         relevant_min: tally.relevant_min_ps,
         relevant_max: tally.relevant_max_ps,
     }

@@ -29,6 +29,8 @@ pub struct AtSwitches {
     pub idle: u64,
     pub at_most_one: u64,
     pub omega: Option<Ratio>,
+    /// Of tau+ over tau_r- + D.
+    pub omega_with_delay: Option<Ratio>,
     pub relevant_min: Option<i64>,
     pub relevant_max: Option<i64>,
 }
@@ -158,16 +160,20 @@ pub fn theta_within(generated: &Generated, range: TimeRange) -> Option<Ratio> {
     (range.after_ps + 1..=range.until_ps).filter_map(|at| facts.theta_at(at)).max()
 }
 
-fn see(seen: &mut AtSwitches, longest: Option<i64>, relevant: i64) -> Ratio {
-    let ratio =
-        longest.and_then(|longest| Ratio::of(longest, relevant)).map_or(Ratio::ONE, |ratio| ratio.max(Ratio::ONE));
+/// No smaller than 1, as where nothing is in transit.
+fn ratio_of(longest: Option<i64>, under: i64) -> Ratio {
+    longest.and_then(|longest| Ratio::of(longest, under)).map_or(Ratio::ONE, |ratio| ratio.max(Ratio::ONE))
+}
+
+fn see(seen: &mut AtSwitches, longest: Option<i64>, relevant: i64, wait: i64) {
+    let ratio = ratio_of(longest, relevant);
     seen.times += 1;
     seen.idle += u64::from(longest.is_none());
     seen.at_most_one += u64::from(ratio == Ratio::ONE);
     seen.omega = seen.omega.max(Some(ratio));
+    seen.omega_with_delay = seen.omega_with_delay.max(Some(ratio_of(longest, relevant + wait)));
     seen.relevant_min = seen.relevant_min.into_iter().chain([relevant]).min();
     seen.relevant_max = seen.relevant_max.max(Some(relevant));
-    ratio
 }
 
 pub fn truth(generated: &Generated, stamping: SwitchStamping) -> Truth {
@@ -193,20 +199,18 @@ pub fn truth_within(generated: &Generated, stamping: SwitchStamping, range: Time
         contributions: vec![0; generated.run.advance_threshold() as usize],
         ..Truth::default()
     };
-    let (mut frontier, mut last_first) = (1, i64::MIN);
+    let (mut frontier, mut last_first, wait) = (1, i64::MIN, generated.run.delay_ps as i64);
     for (&at, switches) in &facts.switches {
         let longest = facts.in_transit(at).map(Message::delay).max();
         let reached = switches.iter().map(|switch| switch.to.0).max().expect("a process switches");
         if let Some(relevant) = facts.relevant(switches).filter(|_| range.holds(at)) {
-            see(&mut truth.all, longest, relevant);
+            see(&mut truth.all, longest, relevant, wait);
             if reached > frontier {
-                see(&mut truth.first, longest, relevant);
+                see(&mut truth.first, longest, relevant, wait);
                 let since = facts.messages.iter().filter(|message| last_first < message.perceived);
                 let since = since.filter(|message| started_by(&facts, message, at));
                 let longest = since.map(Message::delay).max();
-                let ratio =
-                    longest.and_then(|longest| Ratio::of(longest, relevant)).map_or(Ratio::ONE, |r| r.max(Ratio::ONE));
-                truth.throughout = truth.throughout.max(Some(ratio));
+                truth.throughout = truth.throughout.max(Some(ratio_of(longest, relevant)));
             }
         }
         if reached > frontier {
