@@ -7,8 +7,9 @@ use crate::failure::Failure;
 pub(crate) const SERVER_ADDRESS: &str = "10.77.0.1";
 const CLIENT_ADDRESS: &str = "10.77.0.2";
 
-/// The name of the end whose host is this process. The kernel's tracing sees the packets of all namespaces and names
-/// their devices alone, so no two links of a host may have ends of the same name.
+/// The name of the server's end, by its process. The kernel's tracing sees the packets of all network namespaces and
+/// names their devices alone, so no two links may have ends of the same name. With a number of 7 digits it is as long
+/// as a name may be.
 pub(crate) fn server_end(server: u32) -> String {
     format!("ffserver{server}")
 }

@@ -314,7 +314,9 @@ fn address_of(host: &str) -> Result<SocketAddr, Failure> {
 impl TrafficOptions {
     fn way(&self) -> Result<TestPath, Failure> {
         match &self.target.to {
-            Some(_) if self.wire == Some(None) => Err("--wire: name the device at the other end: --wire=DEVICE".into()),
+            Some(_) if self.wire == Some(None) => {
+                Err(Failure::usage("--wire: name the device at the other end of the link to --to: --wire=DEVICE"))
+            }
             Some(host) => TestPath::to(address_of(host)?, self.device.as_deref()),
             None => TestPath::own(if self.multicast { Addressing::Multicast } else { Addressing::Unicast }),
         }

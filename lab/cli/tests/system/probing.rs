@@ -348,6 +348,8 @@ fn what_cannot_be_measured_is_explained() {
     assert!(said.contains("none of 3 packets was answered"), "a device can be named: {said}");
     let said = run(probe(&["--to", "127.0.0.1:9", "--multicast"])).unwrap_err();
     assert!(said.contains("cannot be used with"), "{said}");
+    let said = run(probe(&["--to", "127.0.0.1:9", "--wire"])).unwrap_err();
+    assert!(said.contains("--wire=DEVICE"), "{said}");
     let said = run(probe(&["--netns", "--rate", "0"])).unwrap_err();
     assert!(said.contains("must lie between"), "{said}");
 }
