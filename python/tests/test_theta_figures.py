@@ -296,6 +296,7 @@ def test_simulated_runs_become_a_page(program: Program, tmp_path: Path, capsys: 
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == 7
     assert "<script" not in page
+    assert "with processors loaded by programs" in page
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     cells = [*grid("simulated", SHORT.sizes, SHORT.levels), *others("simulated", SHORT.sizes, SHORT.levels)]
     assert len(results["measured"]) == len(cells)

@@ -76,6 +76,7 @@ def _measure(options: argparse.Namespace) -> tuple[Path, list[Verdict], dict[str
     """Measures and writes. What is measured is kept until all is written, so that an interruption loses one cell."""
     from ..program import Program, ProgramError  # noqa: PLC0415
     from .campaign import LONG, SHORT, Extent, Kept, measure, namespaces_missing, softirqs_missing  # noqa: PLC0415
+    from .cells import LOADED_BY  # noqa: PLC0415
 
     program = Program.find(options.ffclock_lab)
     extent = SHORT if options.short else LONG if options.long else Extent()
@@ -96,7 +97,7 @@ def _measure(options: argparse.Namespace) -> tuple[Path, list[Verdict], dict[str
         "processors": os.cpu_count() or 1,
         "load": os.getloadavg()[0],
         "extent": f"Live: {extent.live_runs} runs of {extent.live_rounds_tested} rounds a cell of constant load and {extent.live_rounds} "
-        "of any other, in network namespaces; simulated: "
+        f"of any other, in network namespaces, with processors loaded by {LOADED_BY[extent.source]}; simulated: "
         f"{extent.simulated_runs} runs of {extent.simulated_rounds} rounds.",
         "live": f"No live runs: {missing}." if missing else "",
     }

@@ -12,6 +12,8 @@ from .values import LEVELS
 Where = Literal["live", "simulated"]
 Source = Literal["timer", "softirq"]
 """What loads the processors of live runs, by the names of ``ffclock-lab theta run --load``."""
+LOADED_BY: Final[Mapping[Source, str]] = {"timer": "programs", "softirq": "soft interrupts"}
+"""The same for people."""
 KINDS: Final = ("network", "processor", "both")
 TOLERATED: Final = {4: 1, 7: 2}
 _JUMPS_FROM: Final = 10

@@ -145,6 +145,10 @@ def _few() -> Any:
     return MaxNLocator(5)
 
 
+_LONG_TAIL_BINS: Final = 1000
+"""Of ratios that reach beyond 11 a linear axis would show one bar."""
+
+
 def ratios(measured: Sequence[Measured]) -> Canvas | None:
     """Figure 8: the ratios above 1 in bins of 0.01; None if none were made."""
     columns = _with_histograms(measured)
@@ -159,6 +163,8 @@ def ratios(measured: Sequence[Measured]) -> Canvas | None:
             bins = np.asarray(histogram["bins"][: _reach(histogram, 0.99)], dtype=float)
             if bins.size:
                 axes.stairs(bins, 1.0 + np.arange(bins.size + 1) * 0.01, fill=True, color=BLUE)
+            if bins.size > _LONG_TAIL_BINS:
+                axes.set_xscale("log")
             share = "" if run.at_most_one is None else f"; 1 at {run.at_most_one:.0%}"
             axes.set(title=f"{name}{share}", xlabel="tau+ / tau_r-", ylabel="switches" if column == 0 else "")
         return made
