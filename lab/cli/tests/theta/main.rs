@@ -79,6 +79,8 @@ fn loads_run_beside_the_ranks() {
             "--load",
             "network=30",
             "--load",
+            "traffic=30",
+            "--load",
             "timer=jumps:10..50",
             "--load",
             "processor=ramp:0..20",
