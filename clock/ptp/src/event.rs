@@ -123,7 +123,8 @@ rejections! {
     NotToGroup = "not-to-group",
     /// From a port that is not the master that is followed.
     NotMaster = "not-master",
-    /// A master that announces itself and gives no time that can be used, while another one speaks: it is passed over.
+    /// A master that announces itself and gives no time that can be used, or answers no Delay_Req, while there is
+    /// another one: it is passed over.
     Fruitless = "fruitless",
     /// From a clock that is not the master of its path at present (alternate master).
     AlternateMaster = "alternate-master",

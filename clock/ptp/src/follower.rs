@@ -17,9 +17,9 @@ use crate::{
 };
 use ffclock_units::{LeapTable, Moment, Mono, ServerQuality, Span, Stamp};
 
-/// A master whose time cannot be right, or that gives none while another one speaks, is passed over for so long.
+/// A master whose time cannot be right, or that gives none while there is another one, is passed over for so long.
 const PASSED_OVER: Span = Span::from_secs(60);
-/// It is waited for so long, and for this number of its intervals.
+/// It is waited for so long, and for this number of its intervals: those of its Syncs, and those of our requests to it.
 const FRUITLESS: Span = Span::from_secs(16);
 const FRUITLESS_INTERVALS: i64 = 8;
 
@@ -240,11 +240,14 @@ impl Follower {
         }
     }
 
-    /// When the master will have given no time that can be used for so long that another one is tried, if there is one.
+    /// When the master will have given no time that can be used, or no answer to requests, for so long that another one
+    /// is tried, if there is one.
     fn fruitless(&self) -> Option<Moment<Mono>> {
-        let has_another = self.followed.is_some_and(|master| self.masters.has_another(master.port));
-        let patience = FRUITLESS.max(times(self.sync_interval(), FRUITLESS_INTERVALS));
-        has_another.then(|| self.given + patience)
+        self.followed.filter(|master| self.masters.has_another(master.port))?;
+        let end = |since, interval| since + FRUITLESS.max(times(interval, FRUITLESS_INTERVALS));
+        let silent = end(self.given, self.sync_interval());
+        let unanswered = self.requests.unanswered().map(|since| end(since, self.requests.interval()));
+        Some(unanswered.map_or(silent, |unanswered| unanswered.min(silent)))
     }
 
     /// Follows another master for a while.

@@ -100,15 +100,20 @@ impl ForeignMasters {
         self.table.len() < before
     }
 
-    /// Whether another one than `followed` may be followed.
+    /// Whether there is another one than `followed`, passed over or not.
     pub(crate) fn has_another(&self, followed: PortIdentity) -> bool {
-        self.table.iter().any(|known| known.is_eligible() && known.master.port != followed)
+        self.table.iter().any(|known| known.is_qualified && known.master.port != followed)
     }
 
-    /// Does not follow this port until `until`.
+    /// Does not follow this port until `until`. If that leaves none to follow, of the others the one that was passed
+    /// over longest ago is tried again at once: it may be well by now.
     pub(crate) fn pass_over(&mut self, port: PortIdentity, until: Moment<Mono>) {
         let known = self.table.iter_mut().find(|known| known.master.port == port);
         known.into_iter().for_each(|known| known.passed_over = Some(until));
+        if self.best().is_none() {
+            let others = self.table.iter_mut().filter(|known| known.is_qualified && known.master.port != port);
+            others.min_by_key(|known| known.passed_over).into_iter().for_each(|known| known.passed_over = None);
+        }
     }
 
     /// Forgets the masters that have been silent for too long. Whether `followed` is one of them.

@@ -44,12 +44,24 @@ pub(crate) struct DelayRequests {
     /// Whether `due` is when to ask, and not just when to choose that at random.
     is_chosen: bool,
     timeout: Span,
+    /// When the first of those went out that have had no response since.
+    unanswered: Option<Moment<Mono>>,
 }
 
 impl DelayRequests {
     pub(crate) fn new(interval: Span, timeout: Span) -> Self {
         let (given_up, answered) = (Recent::default(), Recent::default());
-        DelayRequests { sequence: 0, open: None, given_up, answered, interval, due: None, is_chosen: false, timeout }
+        DelayRequests {
+            sequence: 0,
+            open: None,
+            given_up,
+            answered,
+            interval,
+            due: None,
+            is_chosen: false,
+            timeout,
+            unanswered: None,
+        }
     }
 
     /// There is another master, or none.
@@ -60,7 +72,7 @@ impl DelayRequests {
 
     /// Asks no more until it begins again.
     pub(crate) const fn stop(&mut self) {
-        (self.open, self.due, self.is_chosen) = (None, None, false);
+        (self.open, self.due, self.is_chosen, self.unanswered) = (None, None, false, None);
     }
 
     /// The answer to the open request is not wanted.
@@ -100,12 +112,23 @@ impl DelayRequests {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
         self.open = Some(OpenDelay { sequence, deadline: now + self.timeout, sent: None, answer: None });
+        self.unanswered.get_or_insert(now);
         Some(Due::Request(sequence))
     }
 
     /// When something is due.
     pub(crate) fn deadline(&self) -> Option<Moment<Mono>> {
         self.open.map(|open| open.deadline).or(self.due)
+    }
+
+    /// How often the master is asked.
+    pub(crate) const fn interval(&self) -> Span {
+        self.interval
+    }
+
+    /// When the first request went out of those that have had no response since; `None` where the last one had.
+    pub(crate) const fn unanswered(&self) -> Option<Moment<Mono>> {
+        self.unanswered
     }
 
     /// The request of this number left.
@@ -131,6 +154,7 @@ impl DelayRequests {
             Some(open) if open.answer.is_some() => Err(PtpRejection::Duplicate),
             Some(open) => {
                 open.answer = Some((arrived, message.correction));
+                self.unanswered = None;
                 // How often we may ask (13.3.2.14); a master that does not say leaves it as it is.
                 if message.log_interval != LOG_INTERVAL_NONE {
                     self.interval = interval_of(message.log_interval);

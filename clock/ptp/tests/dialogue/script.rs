@@ -169,6 +169,14 @@ impl Script {
         (message, transmit.ticket.expect("an event"))
     }
 
+    /// The request leaves now, and the master's response is here at once.
+    pub fn answer(&mut self, request: PtpTransmit) -> Vec<PtpEvent> {
+        let (message, _) = PtpMessage::decode(request.octets.as_slice()).expect("a message");
+        self.follower.handle_sent(request.ticket.expect("an event"), stamp_at(self.now));
+        let response = self.response(&message);
+        self.deliver(&response)
+    }
+
     /// The response of the master, to whom the request took one way from now.
     pub fn response(&self, request: &PtpMessage) -> PtpMessage {
         message(self.master, request.sequence, PtpBody::DelayResp(timestamp(self.now + WAY), request.source))

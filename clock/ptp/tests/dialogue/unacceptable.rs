@@ -80,6 +80,9 @@ fn a_master_that_was_never_set_is_passed_over() {
     (script.master, script.announced) = (port(1), announcement(port(1)));
     for _ in 0..29 {
         script.pass(Span::from_secs(2));
+        if let Some(request) = script.sent().pop() {
+            script.answer(request);
+        }
         both_announce(&mut script);
         assert_eq!(followed(&script), Some(port(1)), "for a minute");
         assert_eq!(observations(&script.two_step()).len(), 1);
@@ -104,46 +107,85 @@ fn times_outside_an_era_are_named() {
     }
 }
 
-/// No clause: a master may announce itself, and its Syncs not come, or have no time that can be used. While another one
-/// gives time, that is followed; where there is no other, nothing is gained by leaving it.
-#[test]
-fn a_master_that_gives_no_time_is_passed_over_while_another_does() {
-    let mut script = Script::acquainted(config());
-    let mute = Announcement { priority_1: 1, flags: PtpFlags::default(), ..announcement(port(5)) };
-    let second = |script: &mut Script, announces: bool, speaks: bool| {
-        script.pass(Span::from_secs(1));
-        let mut events = script.events();
-        if announces {
+/// What a master does beside announcing itself.
+#[derive(Clone, Copy)]
+struct Gives {
+    syncs: bool,
+    responses: bool,
+}
+
+const NOTHING: Gives = Gives { syncs: false, responses: false };
+const ALL: Gives = Gives { syncs: true, responses: true };
+
+/// One that is better than the script's own, by its priority.
+fn better() -> (PortIdentity, Announcement) {
+    (port(5), Announcement { priority_1: 1, ..announcement(port(5)) })
+}
+
+/// Seconds, of at most 100, until the one that is followed is passed over; each second all of these announce
+/// themselves.
+fn seconds_until_passed_over(script: &mut Script, masters: &[((PortIdentity, Announcement), Gives)]) -> Option<u32> {
+    (1..=100).find(|_| {
+        let mut events = Vec::new();
+        for _ in 0..10 {
+            script.pass(Span::from_millis(100));
+            let asked = masters.iter().find(|((port, _), _)| followed(script) == Some(*port));
+            let requests = script.sent();
+            if let Some(((port, _), Gives { responses: true, .. })) = asked {
+                script.master = *port;
+                events.extend(requests.into_iter().flat_map(|request| script.answer(request)));
+            }
+            events.extend(script.events());
+        }
+        for ((port, announced), gives) in masters {
+            (script.master, script.announced) = (*port, *announced);
             events.extend(script.announce());
+            if gives.syncs {
+                let says = tai(script.now - WAY).since_origin();
+                events.extend(sync(script, says));
+            }
         }
-        events.extend(script.announce_by(port(5), mute));
-        if speaks {
-            let master = std::mem::replace(&mut script.master, port(5));
-            let says = tai(script.now - WAY).since_origin();
-            events.extend(sync(script, says));
-            script.master = master;
-        }
-        events
-    };
-    let passed_over = |events: &[PtpEvent]| events.contains(&PtpEvent::Rejected(PtpRejection::Fruitless));
-    for speaks in [false, true] {
-        (0..2).for_each(|_| drop(second(&mut script, true, speaks)));
-        assert_eq!(followed(&script), Some(port(5)));
-        let mut waited = 2;
-        while !passed_over(&second(&mut script, true, speaks)) {
-            waited += 1;
-            assert!(waited < 20, "an arbitrary timescale is refused");
-        }
-        assert!(waited > 14, "{waited}");
-        for _ in 0..58 {
-            assert_eq!(followed(&script), Some(script.master));
-            assert_eq!(observations(&script.two_step()).len(), 1);
-            second(&mut script, true, false);
-        }
+        events.contains(&PtpEvent::Rejected(PtpRejection::Fruitless))
+    })
+}
+
+/// No clause: a master may announce itself, and its Syncs not come, or have no time that can be used, or its responses
+/// not come. Where there is another one, that is tried; where there is no other, nothing is gained by leaving it.
+#[test]
+fn a_master_that_gives_no_time_is_passed_over_while_there_is_another() {
+    let usual = (port(1), announcement(port(1)));
+    let (best, announced) = better();
+    // An arbitrary timescale is refused.
+    let arbitrary = (best, Announcement { flags: PtpFlags::default(), ..announced });
+    let mute = Gives { responses: false, ..ALL };
+    for (master, gives) in [(better(), NOTHING), (arbitrary, ALL), (better(), mute)] {
+        let mut script = Script::with(config());
+        let both = [(usual, ALL), (master, gives)];
+        let waited = seconds_until_passed_over(&mut script, &both).expect("another one speaks");
+        assert!((16..=20).contains(&waited), "{waited}");
+        assert_eq!(followed(&script), Some(usual.0));
+        let waited = seconds_until_passed_over(&mut script, &both).expect("it is tried again");
+        assert!((70..=80).contains(&waited), "{waited}: after a minute it is asked again for 16 s");
+        let mut alone = Script::with(config());
+        assert_eq!(seconds_until_passed_over(&mut alone, &[(master, gives)]), None);
+        assert_eq!(followed(&alone), Some(best));
     }
+}
+
+/// No clause: a master that gave nothing for a while may be well again while another one is asked that gives nothing
+/// either.
+#[test]
+fn masters_that_are_all_passed_over_are_tried_in_turn() {
+    let usual = (port(1), announcement(port(1)));
     let mut script = Script::with(config());
-    (0..100).for_each(|_| assert!(!passed_over(&second(&mut script, false, true))));
-    assert_eq!(followed(&script), Some(port(5)));
+    for expected in [port(1), port(5), port(1), port(5)] {
+        let waited = seconds_until_passed_over(&mut script, &[(usual, NOTHING), (better(), NOTHING)]);
+        assert!(waited.is_some_and(|waited| (15..=20).contains(&waited)), "{waited:?}");
+        assert_eq!(followed(&script), Some(expected));
+    }
+    let waited = seconds_until_passed_over(&mut script, &[(usual, ALL), (better(), NOTHING)]);
+    assert!(waited.is_some_and(|waited| (15..=20).contains(&waited)), "{waited:?}");
+    assert_eq!(followed(&script), Some(usual.0));
 }
 
 /// IEEE 1588-2019, 7.2.1 and 13.3.2.8: a Sync and a Delay_Req that are under way when the master announces another
