@@ -66,10 +66,10 @@ impl Replayed {
         Replayed { own, ensemble: Ensemble::new(config, &classic, nominal, 3) }
     }
 
-    /// Takes an exchange and lets the servers vote. Returns whether the common clock began again.
-    fn take(&mut self, server: usize, exchange: &Exchange) -> bool {
+    /// Takes an exchange and lets the servers vote.
+    fn take(&mut self, server: usize, exchange: &Exchange) {
         self.own[server].update(exchange);
-        let outcome = self.ensemble.update(server, exchange, &self.own[server]);
+        self.ensemble.update(server, exchange, &self.own[server]);
         let counter = exchange.received.counter;
         let voter = |own: &Learned| {
             let estimate = own.estimate()?;
@@ -82,25 +82,23 @@ impl Replayed {
         {
             self.ensemble.believe(result.beliefs.iter().map(|belief| *belief == Belief::Truechimer));
         }
-        outcome.events.contains(Event::FilterRestarted)
     }
 }
 
-/// The liar is named with its first false answer. The own clocks of the other two, whose packets were late for seconds,
-/// have been elsewhere for 16 exchanges by then, so that the common clock begins again. It was believed once more, and
-/// the clock was 82 us off.
+/// The liar is named with its first false answer, while the packets of the other two are late for seconds. With coarse
+/// densities their own clocks lost track of that, the common clock began again and believed the liar once more, and was
+/// 82 us off.
 #[test]
-fn a_liar_that_was_named_has_no_part_in_a_clock_that_begins_again() {
+fn a_liar_that_was_named_has_no_part_while_honest_packets_are_late() {
     let mut clock = Replayed::new();
-    let (mut answers, mut began_again) = (0, 0);
+    let mut answers = 0;
     for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
         let (server, exchange) = recorded(line);
-        let began = clock.take(server, &exchange);
+        clock.take(server, &exchange);
         answers += usize::from(server == RECORDED_LIAR);
         if answers < LIES_FROM {
             continue;
         }
-        began_again += usize::from(began);
         let members = clock.ensemble.members();
         assert!(members[RECORDED_LIAR].weight == 0.0, "answer {answers}: {members:?}");
         if server == RECORDED_LIAR {
@@ -111,7 +109,7 @@ fn a_liar_that_was_named_has_no_part_in_a_clock_that_begins_again() {
         let ahead = (now.time - exchange.server_out).as_seconds();
         assert!((-20e-6..60e-6).contains(&ahead), "answer {answers}: {ahead:e}");
     }
-    assert_eq!(began_again, 1, "the recording is of a clock that begins again");
+    assert!(answers > LIES_FROM, "the recording has {answers} answers of the liar");
 }
 
 /// A host whose packets are all late together now and then, and the last of its three servers.

@@ -9,8 +9,8 @@
 
 use super::grid::{CELLS, Cavity, CellPlace, GridNode, Rule, place, point};
 use crate::tuning::bank::{
-    EXPONENTIALS, FINER, GARBAGE, LADDERS, LEARNING_NODES, LEARNING_REACH, LEAST_VARIANCE_LEFT, NEGLIGIBLE,
-    PSEUDO_COUNTS, SHAPES, SOFT, STEEP, STEEP_PRIOR, WEIGHING_NODES, WEIGHING_REACH,
+    BROAD, EXPONENTIALS, FINER, GARBAGE, LADDERS, LEARNING_NODES, LEARNING_REACH, LEAST_VARIANCE_LEFT, NARROW_PRIOR,
+    NEGLIGIBLE, PSEUDO_COUNTS, SHAPES, SOFT, STEEP, STEEP_PRIOR, WEIGHING_NODES, WEIGHING_REACH,
 };
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -77,6 +77,11 @@ impl Components {
     /// Whether they are for short paths only.
     pub fn are_finer(&self) -> bool {
         self.fineness > 1.0
+    }
+
+    /// How many of them a mixture of all has.
+    pub fn count(&self) -> usize {
+        if self.are_finer() { SHAPES } else { BROAD }
     }
 
     /// For paths of any length.
@@ -199,18 +204,18 @@ impl Tabulated {
     }
 }
 
-/// The prior weights of a mixture of the first `count` components: half of it lies on steep ones if there are others.
+/// The prior weights of a mixture of the first `count` components. If there are others than steep ones, half of it lies
+/// on these; if there are narrow ones, half of the other half lies on those.
 fn prior(count: usize) -> impl Iterator<Item = f32> {
-    let families = [EXPONENTIALS, STEEP - EXPONENTIALS, count.saturating_sub(STEEP)];
-    let [exponentials, soft, humps] = families.map(|members| 1.0 / members.max(1) as f32);
     let steep = if count > STEEP { STEEP_PRIOR } else { 1.0 };
-    let weight = move |index: usize| match index {
-        0..EXPONENTIALS => steep * (1.0 - SOFT) * exponentials,
-        EXPONENTIALS..STEEP => steep * SOFT * soft,
-        _ if index < count => (1.0 - steep) * humps,
-        _ => 0.0,
-    };
-    (0..SHAPES).map(weight)
+    let narrow = if count > BROAD { (1.0 - steep) * NARROW_PRIOR } else { 0.0 };
+    let parts = [
+        (EXPONENTIALS, steep * (1.0 - SOFT)),
+        (STEEP - EXPONENTIALS, steep * SOFT),
+        (BROAD - STEEP, 1.0 - steep - narrow),
+        (SHAPES - BROAD, narrow),
+    ];
+    parts.into_iter().flat_map(|(members, part)| core::iter::repeat_n(part * (1.0 / members as f32), members))
 }
 
 /// A mixture that learns its weights.
@@ -273,8 +278,10 @@ impl Mixture {
         (self.next, self.filled) = (0, 0);
     }
 
-    /// Takes over what another mixture of as many components learned.
+    /// Forgets every packet, and takes over what another mixture learned of its components.
     pub fn take_over(&mut self, other: &Mixture, components: &Components) {
+        self.allow(other.count);
+        self.forget();
         for (weight, learned) in self.weights.iter_mut().zip(&other.weights) {
             *weight = *learned;
         }

@@ -4,10 +4,9 @@ use super::lone_packet::LonePacket;
 use crate::LearnedConfig;
 use crate::bank::density::{Components, Mixture};
 use crate::bank::{Densities, Family, Prediction};
-use crate::tuning::bank::{SHAPES, STEEP};
+use crate::tuning::bank::{BROAD, SHAPES, STEEP};
 use crate::tuning::learned::{
-    EAGER, EAGER_ITERATIONS, ITERATIONS, LITTLE_SCATTER, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR,
-    SOFT_DECILE,
+    EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR, SOFT_DECILE,
 };
 use ffclock_units::Direction;
 
@@ -28,7 +27,7 @@ impl Mixtures {
         let edges = || Mixture::new(STEEP, if config.directions { memory } else { rows }, components);
         Mixtures {
             edges: [edges(), edges()],
-            humps: Mixture::new(SHAPES, rows, components),
+            humps: Mixture::new(components.count(), rows, components),
             separate: config.directions,
         }
     }
@@ -115,9 +114,9 @@ impl Learning {
         }
     }
 
-    /// Mixtures to try something with, that learn from [`EAGER`] exchanges.
+    /// Mixtures to try something with, that learn from [`EAGER`] exchanges, of a short path too.
     pub fn scratch(&self, config: &LearnedConfig) -> Mixtures {
-        Mixtures::new(EAGER, config, &self.components)
+        Mixtures::new((EAGER * SHAPES).div_ceil(BROAD), config, &self.components)
     }
 
     /// The bytes of its mixtures; the components are shared, and the filter that made them counts them.
@@ -140,12 +139,6 @@ impl Learning {
         }
     }
 
-    /// Whether in both directions half of the packets queue for less than programs usually let them wait.
-    pub fn scatters_little(&self) -> bool {
-        let [edges, _] = self.mixtures.densities();
-        edges.iter().all(|density| density.median < LITTLE_SCATTER)
-    }
-
     /// Begins again with the components for paths of any length where it has finer ones.
     pub fn coarsen(&mut self) {
         if self.components.are_finer() {
@@ -163,6 +156,7 @@ impl Learning {
     fn forget(&mut self, shapes: usize) {
         let components = &self.components;
         self.mixtures.edges.iter_mut().for_each(|mixture| mixture.allow(shapes));
+        self.mixtures.humps.allow(components.count());
         self.mixtures.each(|mixture| mixture.restart(components));
         self.observation = 0;
     }
@@ -188,7 +182,7 @@ impl Learning {
         let is_far = lone.shift.abs() > RELEARNED_SHIFT * self.first_decile(lone.way);
         if is_far || !self.holds_floors {
             self.holds_floors = true;
-            self.forget(SHAPES);
+            self.forget(self.components.count());
         }
     }
 

@@ -8,7 +8,7 @@ use crate::LearnedConfig;
 use crate::bank::FloorBlend;
 use crate::bank::density::Components;
 use crate::tuning::ensemble::{KNOWN_PART, LEAST_SYSTEMATIC, RETURNED, UNLIKE_PART, UNLIKE_ROOM};
-use crate::tuning::learned::EAGER;
+use crate::tuning::learned::{EAGER, REFINED_AFTER};
 
 /// The path to a server and back.
 #[derive(Clone, Debug)]
@@ -75,6 +75,11 @@ impl ServerPath {
 
     pub fn has_joined(&self) -> bool {
         self.exchanges > 0
+    }
+
+    /// Enough exchanges have passed for the floors to say how short the path is.
+    pub fn shows_its_length(&self) -> bool {
+        self.exchanges >= REFINED_AFTER
     }
 
     /// Enough exchanges have passed for a packet before the floor to mean something.

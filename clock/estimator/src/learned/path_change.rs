@@ -233,7 +233,7 @@ mod tests {
     use crate::bank::measurement::Measurement;
     use crate::bank::model;
     use crate::bank::{BankExchange, FloorWalk, ModelSet, Prediction};
-    use crate::tuning::bank::SHAPES;
+    use crate::tuning::bank::BROAD;
     use alloc::vec::Vec;
 
     /// Floors from before a change, us; the density has quantiles of 1 us.
@@ -281,7 +281,7 @@ mod tests {
     /// What is known of packets that all queue for some 5 us.
     fn narrow() -> Mixture {
         let components = Components::new();
-        let mut mixture = Mixture::new(SHAPES, 500, &components);
+        let mut mixture = Mixture::new(BROAD, 500, &components);
         for step in 0..500 {
             let mean = 4.0 + 2.0 * f64::from(step) / 500.0;
             mixture.keep(&components.likelihoods(&Cavity { mean, variance: 0.01 }));

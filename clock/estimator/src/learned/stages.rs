@@ -34,14 +34,10 @@ impl Filter {
             return self.begin_time(input, placed, events);
         }
         self.paths.iter_mut().for_each(|path| path.silence += point.x.max(0.0));
-        if self.paths.len() == 1 && self.paths[server].is_settled() {
+        if self.paths.len() == 1 && self.paths[server].shows_its_length() {
             let trip: f64 = self.floors(server).iter().sum();
-            let learning = &mut self.paths[server].learning;
-            if is_free_of_software(input.exchange) {
-                learning.refine(trip);
-            } else if learning.scatters_little() {
-                learning.refine(trip.abs().max(SOFTWARE_TRIP));
-            }
+            let trip = if is_free_of_software(input.exchange) { trip } else { trip.abs().max(SOFTWARE_TRIP) };
+            self.paths[server].learning.refine(trip);
         }
         let exchange = self.exchange(input, &point);
         let mut is_explained = self.filter(exchange);

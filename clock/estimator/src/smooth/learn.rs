@@ -5,7 +5,7 @@ use crate::LearnedConfig;
 use crate::bank::Family;
 use crate::bank::density::{Components, Likelihoods, Mixture};
 use crate::bank::grid::Cavity;
-use crate::tuning::bank::{SHAPES, STEEP};
+use crate::tuning::bank::STEEP;
 use crate::tuning::smooth::{BLOCK, SMOOTHING_ITERATIONS};
 use alloc::vec::Vec;
 
@@ -48,10 +48,17 @@ impl Teacher {
         witness.beliefs.iter().zip(witness.has_packets).map(of).collect()
     }
 
+    fn count(&self, family: Family) -> usize {
+        match family {
+            Family::Edges => STEEP,
+            Family::Humps => self.components.count(),
+        }
+    }
+
     fn block(&self, family: Family, rows: &[Option<[Likelihoods; 2]>]) -> [crate::bank::density::Tabulated; 2] {
         let taught = |ways: &[usize]| {
             let length = rows.len().saturating_mul(ways.len()).max(1);
-            let mut mixture = Mixture::new(count(family), length, &self.components);
+            let mut mixture = Mixture::new(self.count(family), length, &self.components);
             for row in rows.iter().flatten() {
                 ways.iter().for_each(|way| mixture.keep(&row[*way]));
             }
@@ -71,11 +78,4 @@ fn neighbourhood<T>(rows: &[T], block: usize) -> &[T] {
     let begin = block.saturating_sub(1).saturating_mul(BLOCK);
     let end = block.saturating_add(2).saturating_mul(BLOCK).min(rows.len());
     rows.get(begin..end).unwrap_or(&[])
-}
-
-fn count(family: Family) -> usize {
-    match family {
-        Family::Edges => STEEP,
-        Family::Humps => SHAPES,
-    }
 }

@@ -85,6 +85,9 @@ pub const PSEUDO_COUNTS: f32 = 3.0;
 /// The part of the prior that steep components have in a mixture of all. Sweep.
 pub const STEEP_PRIOR: f32 = 0.5;
 
+/// The part of the humps' prior that narrow ones have on short paths. Between 0.2 and 0.95 it makes no difference.
+pub const NARROW_PRIOR: f32 = 0.5;
+
 /// The part of the steep components' prior that those other than exponentials have: exponentials place a floor best,
 /// and a few packets do not distinguish the shapes. Sweep: host-noise IQR 1.63 us with exponentials only, 1.41 with
 /// this.
@@ -104,23 +107,28 @@ pub const EXPONENTIALS: usize = 24;
 /// Components that rise to their top well before their mean, of shapes 1 to 3: the first of the table. Size.
 pub const STEEP: usize = 56;
 
-/// All components. Size.
-pub const SHAPES: usize = 104;
+/// Components that paths of any length have: the first of the table. Size.
+pub const BROAD: usize = 104;
 
-/// The components of the mixtures. Sweep: means from under a microsecond to what a congested path queues.
-pub const LADDERS: [Ladder; 6] = [
+/// All components. Size.
+pub const SHAPES: usize = 128;
+
+/// The components of the mixtures. Sweep: means from under a microsecond to what a congested path queues. The last are
+/// narrow humps for short paths: there most packets wait equally long for a processor to wake, and a few for none.
+pub const LADDERS: [Ladder; 7] = [
     Ladder { shape: 1.0, first: 0.7, last: 60e3, rungs: EXPONENTIALS },
     Ladder { shape: 2.0, first: 2.0, last: 2e3, rungs: 16 },
     Ladder { shape: 3.0, first: 3.0, last: 5e3, rungs: 16 },
     Ladder { shape: 6.0, first: 9.0, last: 5e3, rungs: 16 },
     Ladder { shape: 12.0, first: 18.0, last: 5e3, rungs: 16 },
     Ladder { shape: 24.0, first: 72.0, last: 5e3, rungs: 16 },
+    Ladder { shape: 128.0, first: 16.0, last: 256.0, rungs: 24 },
 ];
 
 const _: () = {
-    let [exponentials, two, three, six, twelve, twenty_four] = LADDERS;
+    let [exponentials, two, three, six, twelve, twenty_four, narrow] = LADDERS;
     assert!(exponentials.rungs == EXPONENTIALS && EXPONENTIALS + two.rungs + three.rungs == STEEP);
-    assert!(STEEP + six.rungs + twelve.rungs + twenty_four.rungs == SHAPES);
+    assert!(STEEP + six.rungs + twelve.rungs + twenty_four.rungs == BROAD && BROAD + narrow.rungs == SHAPES);
 };
 
 /// On paths with floors that add up to `longest_trip`, us, or less, all times of the components and of the grid are
