@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 /// Sums over components are kept in this many lanes.
 const WIDTH: usize = 8;
 
-const _: () = assert!(STEEP.is_multiple_of(WIDTH) && SHAPES.is_multiple_of(WIDTH));
+const _: () = assert!(STEEP.is_multiple_of(WIDTH) && BROAD.is_multiple_of(WIDTH) && SHAPES.is_multiple_of(WIDTH));
 
 /// The density of a gamma law at `q`, per us.
 fn gamma(q: f64, shape: f64, mean: f64) -> f64 {
@@ -93,16 +93,16 @@ impl Components {
         Components { rows: Arc::clone(&self.rows), fineness, ..*self }
     }
 
-    /// The likelihoods of a packet before which `cavity` was known.
+    /// The likelihoods of a packet before which `cavity` was known; those of components beyond the count are 0.
     pub fn likelihoods(&self, cavity: &Cavity) -> Likelihoods {
-        let mut sums = [0.0; SHAPES];
+        let (mut sums, count) = ([0.0; SHAPES], self.count());
         cavity.scaled(self.fineness).integrate(
             &self.rule,
             |GridNode { place: CellPlace { cell, part }, weight, .. }| {
                 debug_assert!(cell < CELLS);
                 let Some([low, high, ..]) = self.rows.get(cell..) else { return };
                 let (weight, part) = (weight as f32, part as f32);
-                for ((sum, &low), &high) in sums.iter_mut().zip(low).zip(high) {
+                for ((sum, &low), &high) in sums.iter_mut().take(count).zip(low).zip(high) {
                     *sum += weight * (low + part * (high - low));
                 }
             },
@@ -253,6 +253,7 @@ impl Mixture {
     /// Uses the first `count` components from the restart on that follows; of more components it remembers fewer
     /// packets.
     pub fn allow(&mut self, count: usize) {
+        debug_assert!(count <= SHAPES && count.is_multiple_of(WIDTH));
         self.count = count;
         self.prior.iter_mut().zip(prior(count)).for_each(|(cell, prior)| *cell = prior);
     }
@@ -334,7 +335,7 @@ impl Mixture {
     }
 
     fn tabulate(&mut self, components: &Components) {
-        let weights = self.weights.as_chunks::<WIDTH>().0;
+        let weights = self.weights.get(..self.count).unwrap_or(&self.weights).as_chunks::<WIDTH>().0;
         let at = |row: &[f32; SHAPES]| components.fineness * f64::from(dot(row.as_chunks::<WIDTH>().0, weights));
         self.table.fill(components.fineness, components.rows.iter().map(at));
     }
@@ -367,6 +368,16 @@ mod tests {
                 })
                 .sum();
             assert!((mass - 1.0).abs() < 0.03, "{component}: {mass}");
+        }
+    }
+
+    #[test]
+    fn the_prior_is_shared_among_as_many_components_as_are_allowed() {
+        for (count, steep) in [(STEEP, 1.0), (BROAD, STEEP_PRIOR), (SHAPES, STEEP_PRIOR)] {
+            let weights: Vec<f32> = prior(count).collect();
+            assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{count}");
+            assert!((weights[..STEEP].iter().sum::<f32>() - steep).abs() < 1e-5, "{count}");
+            assert!(weights[..count].iter().all(|weight| *weight > 0.0) && weights[count..].iter().all(|w| *w == 0.0));
         }
     }
 
