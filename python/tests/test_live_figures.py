@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ffclock.evidence.verdict import read as read_verdicts
 from ffclock.live_figures import picture
 from ffclock.live_figures.__main__ import main, write
 from ffclock.live_figures.drawing import colours
@@ -209,6 +211,18 @@ def test_the_page_holds_every_run_and_the_results_are_json(tmp_path: Path) -> No
     results = (tmp_path / "results.json").read_text(encoding="utf-8")
     assert "NaN" not in results
     assert any(math.isnan(claim.paper) for claim in claims)
+
+
+def test_a_run_that_was_there_keeps_its_date_and_hours_that_are_gone_keep_their_verdicts(tmp_path: Path) -> None:
+    earlier, later, long_ago = (calendar.timegm((2026, 11, day, 12, 30, 0)) for day in (27, 28, 1))
+    short = [replace(one, ended_s=later if one.setting.name == "quiet" else earlier) for one in runs()]
+    hours = replace(run(0), setting=Setting("quiet-256-1", "quiet-256", poll_s=256), ended_s=long_ago)
+    for long in ([hours], []):
+        claims = [*judge(short, {}), *weeks(long, {})]
+        write(tmp_path, [*short, *long], (claims, {"processors": 2, "load": 0.5, "seconds": 120}))
+        dates = {verdict.figure: verdict.date for verdict in read_verdicts(tmp_path / "verdicts.json")}
+        assert dates.pop("10") == "2026-11-01 12:30"
+        assert set(dates.values()) == {"2026-11-28 12:30"}
 
 
 def test_runs_that_are_too_short_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -66,7 +67,7 @@ class Verdict:
     outcome: Outcome
     command: str
     date: str = ""
-    """When it was written, UTC."""
+    """When it was measured, UTC; empty until it is written, for what was measured just then."""
 
 
 def update(directory: Path, verdicts: Iterable[Verdict]) -> Path:
@@ -80,11 +81,16 @@ def update(directory: Path, verdicts: Iterable[Verdict]) -> Path:
 
 def write(directory: Path, verdicts: Iterable[Verdict]) -> Path:
     """Writes the verdicts below a directory, which is there; returns the file."""
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M")
+    now = date_text(time.time())
     rows = [{**asdict(verdict), "ratio": _plain(verdict.ratio), "date": verdict.date or now} for verdict in verdicts]
     path = directory / FILE
     path.write_text(json.dumps({"format": _FORMAT, "verdicts": rows}, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def date_text(unix_s: float) -> str:
+    """A time [s since 1970] as verdicts have it, UTC."""
+    return datetime.datetime.fromtimestamp(unix_s, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M")
 
 
 def _plain(ratio: float | None) -> float | None:

@@ -8,13 +8,15 @@ import math
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import missing
 
 if TYPE_CHECKING:
+    from ..evidence.verdict import Verdict
     from .runs import Live
     from .verdicts import Claim
 
@@ -26,7 +28,7 @@ _SHORTEST_S: Final = 60
 
 def write(output: Path, runs: Sequence[Live], found: tuple[Sequence[Claim], Mapping[str, Any]]) -> Path:
     """Writes the pictures, the results as JSON and the page; returns the page."""
-    from ..evidence.verdict import write as write_verdicts  # noqa: PLC0415
+    from ..evidence.verdict import update  # noqa: PLC0415
     from .drawing import drawing  # noqa: PLC0415
     from .page import page  # noqa: PLC0415
 
@@ -41,11 +43,20 @@ def write(output: Path, runs: Sequence[Live], found: tuple[Sequence[Claim], Mapp
         "claims": [{**vars(claim), "outcome": claim.outcome} for claim in claims],
         "runs": {run.setting.name: {"command": run.command, **run.summary} for run in runs},
     }
-    write_verdicts(output, (claim.verdict(f"tools/figures-live --seconds {about['seconds']}") for claim in claims))
+    update(output, _verdicts(claims, runs, f"tools/figures-live --seconds {about['seconds']}"))
     (output / "results.json").write_text(json.dumps(_plain(results), indent=1), encoding="utf-8")
     path = output / "index.html"
     path.write_text(page(drawn, claims, about), encoding="utf-8")
     return path
+
+
+def _verdicts(claims: Sequence[Claim], runs: Sequence[Live], command: str) -> Iterator[Verdict]:
+    """Those for the page of evidence: what was there already has the date of its runs, and not that of this command."""
+    from ..evidence.verdict import date_text  # noqa: PLC0415
+
+    for claim in claims:
+        ended_s = max(run.ended_s for run in runs if run.is_long == bool(claim.command))
+        yield replace(claim.verdict(command), date=date_text(ended_s))
 
 
 def _plain(value: Any) -> Any:

@@ -91,6 +91,8 @@ class Live:
     summary: Mapping[str, Any]
     resumed_s: tuple[float, ...] = ()
     """When the daemons were started again after an interruption [s]."""
+    ended_s: float = 0.0
+    """When its last sample was written [s since 1970]."""
 
     def errors(self, name: str, begin: float = 0.25, end: float = 1.0) -> Floats:
         """The errors between two shares of the run [s], but for those while clocks settled again; empty where the daemon did not run."""
@@ -101,6 +103,11 @@ class Live:
         for start_s in self.resumed_s:
             counted &= (t_s < start_s) | (t_s >= start_s + self.settle_s)
         return error_s[counted]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is one of hours, made by a command of its own."""
+        return self.setting.plan == LONG
 
     @property
     def is_broken_off(self) -> bool:
@@ -136,9 +143,10 @@ def read(setting: Setting, directory: Path) -> Live:
         seconds, settle_s = float(about["duration_s"]), float(about["settle_s"])
     except (KeyError, TypeError, ValueError) as error:
         raise ProgramError(f"{directory}: not a run of ffclock-lab live: {error}") from error
-    with (directory / "samples.csv").open(encoding="utf-8") as file:
+    samples = directory / "samples.csv"
+    with samples.open(encoding="utf-8") as file:
         series, resumed_s = read_samples(file)
-    return Live(setting, seconds, settle_s, series, {}, resumed_s)
+    return Live(setting, seconds, settle_s, series, {}, resumed_s, samples.stat().st_mtime)
 
 
 def measure(program: Program, output: Path, options: tuple[int, Path | None]) -> list[Live]:
