@@ -53,3 +53,16 @@ impl NoSoftirqLoad {
         match *self {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_ebpf_says_so() {
+        let refused = NoSoftirqLoad::begin(&[0.1], Duration::from_millis(10)).map(drop);
+        assert_eq!(refused, Err(ABSENT.to_owned()));
+        assert_eq!(NoSoftirqLoad::hindrance().as_deref(), Some(ABSENT));
+        assert!(ABSENT.contains("cargo feature `ebpf`"));
+    }
+}
