@@ -6,7 +6,8 @@ use crate::bank::density::{Components, Mixture};
 use crate::bank::{Densities, Family, Prediction};
 use crate::tuning::bank::{BROAD, SHAPES, STEEP};
 use crate::tuning::learned::{
-    EAGER, EAGER_ITERATIONS, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR, SOFT_DECILE,
+    ALIKE, EAGER, EAGER_ITERATIONS, FAR_BEFORE, ITERATIONS, RARE_SHIFT, RELEARNED_SHIFT, RING, ROUND, SAME_FLOOR,
+    SOFT_DECILE,
 };
 use ffclock_units::Direction;
 
@@ -163,8 +164,11 @@ impl Learning {
 
     /// Whether a lone packet shows a floor that is met rarely: steep shapes place the floor of a hump more than their
     /// first decile too high, or a lone packet before showed the same floor, or rare packets hold the floors already.
-    /// `floor` is the one that was believed, us.
+    /// Not where both ways wait alike, long beside how they scatter. `floor` is the one that was believed, us.
     pub fn shows_rare_floor(&mut self, lone: &LonePacket, floor: f64) -> bool {
+        if self.both_wait_alike(lone) {
+            return false;
+        }
         let shown = ShownFloor { floor: floor + lone.shift, variance: lone.variance };
         let before = self.shown[lone.way.index()].replace(shown);
         let is_same = before.is_some_and(|before| {
@@ -174,6 +178,17 @@ impl Learning {
         let density = self.densities()[0][lone.way.index()];
         let is_soft = density.first_decile > SOFT_DECILE * density.median;
         self.holds_floors || (is_soft && (is_same || lone.shift.abs() > RARE_SHIFT * density.first_decile))
+    }
+
+    /// Whether a lone packet did not wait for what all others of both ways wait for: it came early beside how they
+    /// scatter, and they scatter alike. Such a wait is no queue but, for example, a processor that has to wake. One
+    /// packet without it would tear the floors apart; the humps place the time better.
+    fn both_wait_alike(&self, lone: &LonePacket) -> bool {
+        let other = lone.way.other();
+        let [ours, theirs] = [lone.way, other].map(|way| self.densities()[0][way.index()].median);
+        let is_far = lone.shift.abs() > FAR_BEFORE * ours;
+        let are_alike = theirs < ALIKE * ours && ours < ALIKE * theirs;
+        is_far && are_alike && self.shown[other.index()].is_none()
     }
 
     /// From here on rare packets hold the floors, so that humps of all shapes may be learned for each way. A floor that

@@ -5,9 +5,11 @@ use crate::bank::group::{Evident, RATE, THETA};
 use crate::bank::lanes::{LANES, Lanes};
 use crate::bank::revision::{Change, Revision};
 use crate::guard::{Decision, Entry, Examined, Guard};
-use crate::{ClassicConfig, Event, Events, LearnedConfig};
+use crate::{ClassicConfig, Estimator, Event, Events, Learned, LearnedConfig, RateMemory};
 use alloc::vec::Vec;
-use ffclock_units::{Counter, Direction, Exchange, Moment, Period, ServerQuality, Span, Stamp, StampLocation, Ticks};
+use ffclock_units::{
+    Counter, Direction, Exchange, Moment, Period, Rate, ServerQuality, Span, Stamp, StampLocation, Ticks,
+};
 
 /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.
 pub fn exchange(number: u64) -> Exchange {
@@ -198,4 +200,42 @@ fn densities_are_fine_on_a_short_path_of_a_clock_of_one_server() {
     assert!((0.01..0.1).contains(&of_kernel), "{of_kernel}");
     assert!(median_on_a_cable(kernel, 1, 2000) < 0.1, "a server that says when it hands over, and not when it sends");
     assert!(median_on_a_cable(kernel, 2, 0) > 0.2);
+}
+
+/// An exchange of two hosts whose processors have to wake for each packet, 2.2 us and some tens of nanoseconds, but for
+/// one packet, `early` of this way.
+fn between_sleepers(number: u64, early: Option<Direction>) -> Exchange {
+    let begin = number * 1_000_000_000;
+    let wakes = [number * 7 % 11, number * 5 % 13].map(|scatter| 2_200 + 30 * scatter);
+    let [there, back] = Direction::BOTH.map(|way| wakes[way.index()] - if early == Some(way) { 1_500 } else { 0 });
+    let location = StampLocation::Kernel;
+    let stamp = |ns: u64| Stamp { counter: Counter::from_raw(begin + ns), width: Ticks::from_raw(160), location };
+    let mut quality = ServerQuality::default();
+    quality.identity.stratum = 1;
+    let moment = |ns: u64| Moment::from_origin(Span::from_nanos(i128::from(begin + ns)));
+    Exchange {
+        sent: stamp(0),
+        server_in: moment(there),
+        server_out: moment(there + 20_000),
+        received: stamp(there + 20_000 + back),
+        server: quality,
+    }
+}
+
+#[test]
+fn one_packet_that_waited_for_no_processor_does_not_move_the_clock() {
+    for early in Direction::BOTH {
+        let nominal = Period::from_hertz(1e9).unwrap();
+        let kept = RateMemory { period: nominal, bound: Rate::from_ppm(0.1), wander: None };
+        let mut clock = Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, Some(kept));
+        let mut off_us = |number: u64| {
+            let exchange = between_sleepers(number, (number == 60).then_some(early));
+            clock.update(&exchange);
+            let counter = exchange.received.counter;
+            let truth = Moment::from_origin(Span::from_nanos(i128::from(counter.raw())));
+            (clock.estimate().unwrap().at(counter).time - truth).as_seconds() * 1e6
+        };
+        let off: Vec<f64> = (0..100).map(&mut off_us).collect();
+        assert!(off[30..].iter().all(|off| off.abs() < 0.2), "{early:?}: {off:?}");
+    }
 }
