@@ -229,14 +229,17 @@ impl Case {
     }
 
     fn run_until(&mut self, what: &str, pleases: impl Fn(&StatusReport) -> bool) -> StatusReport {
+        self.run_until_there_is(what, |keeper| Some(keeper.status()).filter(&pleases))
+    }
+
+    fn run_until_there_is<T>(&mut self, what: &str, look: impl Fn(&Keeper<'_>) -> Option<T>) -> T {
         let patience = ffclock_sys::mono_now() + Span::from_secs(20);
         loop {
             self.turn();
-            let status = self.keeper.status();
-            if pleases(&status) {
-                return status;
+            if let Some(found) = look(&self.keeper) {
+                return found;
             }
-            assert!(ffclock_sys::mono_now() < patience, "never: {what}\n{status:#?}");
+            assert!(ffclock_sys::mono_now() < patience, "never: {what}\n{:#?}", self.keeper.status());
         }
     }
 

@@ -164,9 +164,9 @@ impl Learning {
 
     /// Whether a lone packet shows a floor that is met rarely: steep shapes place the floor of a hump more than their
     /// first decile too high, or a lone packet before showed the same floor, or rare packets hold the floors already.
-    /// Not where both ways wait alike, long beside how they scatter. `floor` is the one that was believed, us.
+    /// Not where both ways wait alike. `floor` is the one that was believed, us.
     pub fn shows_rare_floor(&mut self, lone: &LonePacket, floor: f64) -> bool {
-        if self.both_wait_alike(lone) {
+        if !self.holds_floors && self.both_wait_alike(lone) {
             return false;
         }
         let shown = ShownFloor { floor: floor + lone.shift, variance: lone.variance };
@@ -184,11 +184,9 @@ impl Learning {
     /// scatter, and they scatter alike. Such a wait is no queue but, for example, a processor that has to wake. One
     /// packet without it would tear the floors apart; the humps place the time better.
     fn both_wait_alike(&self, lone: &LonePacket) -> bool {
-        let other = lone.way.other();
-        let [ours, theirs] = [lone.way, other].map(|way| self.densities()[0][way.index()].median);
-        let is_far = lone.shift.abs() > FAR_BEFORE * ours;
+        let [ours, theirs] = [lone.way, lone.way.other()].map(|way| self.densities()[0][way.index()].median);
         let are_alike = theirs < ALIKE * ours && ours < ALIKE * theirs;
-        is_far && are_alike && self.shown[other.index()].is_none()
+        are_alike && lone.shift.abs() > FAR_BEFORE * ours
     }
 
     /// From here on rare packets hold the floors, so that humps of all shapes may be learned for each way. A floor that
