@@ -32,7 +32,7 @@ use electing::{Election, Published};
 use ffclock_counter::Break;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper};
-use ffclock_trace::{Recorder, TraceHeader};
+use ffclock_trace::{Recorder, RememberedRate, TraceHeader};
 use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status};
 use polling::Polling;
 use pools::Pools;
@@ -360,13 +360,46 @@ impl<'a> Keeper<'a> {
 
     fn recorder(&mut self, server: &ServerConfig) -> Option<Recorder> {
         let directory = self.config.record.value()?;
-        match start_recording(directory.as_path(), (server, &self.config), &self.host_counter) {
+        match self.start_recording(directory.as_path(), server) {
             Ok(recorder) => Some(recorder),
             Err(error) => {
                 self.context.journal.warn("cannot record", &format!("{directory}: {error}"));
                 None
             }
         }
+    }
+
+    fn start_recording(&self, directory: &Path, server: &ServerConfig) -> std::io::Result<Recorder> {
+        std::fs::create_dir_all(directory)?;
+        let created = ffclock_sys::system_utc_now();
+        let slot = server.slot.map(|slot| format!("-{slot}")).unwrap_or_default();
+        let name = match (&server.reference, server.is_ptp()) {
+            (Some(_), _) | (_, true) => server.name().replace(['/', ':', '%'], "-"),
+            (None, false) => {
+                format!("{}-{}{slot}", server.address.address, server.address.port).replace([':', '%'], "_")
+            }
+        };
+        let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
+        let metadata = vec![
+            ("server.0".to_owned(), name),
+            // Calibrated stamps are moved from where they were taken, and those of the driver need no calibration: a
+            // measurement of the host by this trace must know.
+            ("asymmetry".to_owned(), self.config.asymmetry.to_string()),
+            ("stamps".to_owned(), self.config.stamps.to_string()),
+        ];
+        let header = TraceHeader {
+            counter: Some(self.host_counter.kind().name().to_owned()),
+            nominal: Some(self.host_counter.nominal.period),
+            remembered: self.context.rate.map(|known| RememberedRate {
+                period: known.period,
+                bound: known.bound,
+                wander: known.wander,
+            }),
+            created: Some(created),
+            truth: false,
+            metadata,
+        };
+        Recorder::create(path, &header)
     }
 
     /// A trace belongs to one counter.
@@ -478,34 +511,4 @@ fn epoch_after(page: &SharedPage) -> std::io::Result<CounterEpoch> {
         Ok(last) => Ok(last.epoch().next()),
         Err(_) => Ok(CounterEpoch::from_raw((ffclock_sys::random_nonce()? >> 32).max(1))),
     }
-}
-
-fn start_recording(
-    directory: &Path,
-    (server, config): (&ServerConfig, &DaemonConfig),
-    host_counter: &HostCounter,
-) -> std::io::Result<Recorder> {
-    std::fs::create_dir_all(directory)?;
-    let created = ffclock_sys::system_utc_now();
-    let slot = server.slot.map(|slot| format!("-{slot}")).unwrap_or_default();
-    let name = match (&server.reference, server.is_ptp()) {
-        (Some(_), _) | (_, true) => server.name().replace(['/', ':', '%'], "-"),
-        (None, false) => format!("{}-{}{slot}", server.address.address, server.address.port).replace([':', '%'], "_"),
-    };
-    let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
-    let metadata = vec![
-        ("server.0".to_owned(), name),
-        // Calibrated stamps are moved from where they were taken, and those of the driver need no calibration: a
-        // measurement of the host by this trace must know.
-        ("asymmetry".to_owned(), config.asymmetry.to_string()),
-        ("stamps".to_owned(), config.stamps.to_string()),
-    ];
-    let header = TraceHeader {
-        counter: Some(host_counter.kind().name().to_owned()),
-        nominal: Some(host_counter.nominal.period),
-        created: Some(created),
-        truth: false,
-        metadata,
-    };
-    Recorder::create(path, &header)
 }

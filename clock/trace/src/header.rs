@@ -1,7 +1,7 @@
 //! The header of a trace.
 
 use crate::Fault;
-use ffclock_units::{Moment, Period, Utc};
+use ffclock_units::{Moment, Period, Rate, Utc};
 use std::fmt::Write;
 
 /// The header of a trace. Native traces and the `#` lines in front of a CSV header share its text form, `key=value`
@@ -12,6 +12,8 @@ pub struct TraceHeader {
     pub counter: Option<String>,
     /// The nominal period of the counter, from which an estimator starts.
     pub nominal: Option<Period>,
+    /// What was known of the counter's rate from before.
+    pub remembered: Option<RememberedRate>,
     /// The beginning of the recording, by the system clock of the host.
     pub created: Option<Moment<Utc>>,
     /// Whether the rows may carry reference times. A native trace without them has smaller records.
@@ -19,6 +21,17 @@ pub struct TraceHeader {
     /// All other keys, in the order given. `server.N` names server N. Keys are lower-case letters, digits, `.`, `_` and
     /// `-`.
     pub metadata: Vec<(String, String)>,
+}
+
+/// What a clock knew of its counter's rate when a recording began.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RememberedRate {
+    /// The period of the counter.
+    pub period: Period,
+    /// The largest relative error of `period` that was not excluded.
+    pub bound: Rate,
+    /// The wander that earlier data showed, if it is larger than the configured one.
+    pub wander: Option<Rate>,
 }
 
 impl TraceHeader {
@@ -40,6 +53,7 @@ impl TraceHeader {
                 self.nominal = Some(hertz.ok_or_else(damaged)?);
             }
             "frequency_hz" => {}
+            "remembered_rate" => self.remembered = Some(RememberedRate::parse(value).ok_or_else(damaged)?),
             "created_utc_ns" => {
                 let nanos = crate::decimal::nanoseconds(value.as_bytes()).map_err(|_| damaged())?;
                 self.created = Some(Moment::from_origin(nanos));
@@ -63,8 +77,11 @@ impl TraceHeader {
             line("counter", counter);
         }
         if let Some(period) = self.nominal {
-            line("period", &format!("{:#x}>>{}", period.mantissa(), period.shift()));
+            line("period", &period_text(period));
             line("frequency_hz", &format!("{:.6}", period.as_hertz()));
+        }
+        if let Some(remembered) = self.remembered {
+            line("remembered_rate", &remembered.text());
         }
         if let Some(created) = self.created {
             line("created_utc_ns", &created.since_origin().as_nanos().to_string());
@@ -88,7 +105,31 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(fits)
 }
 
+impl RememberedRate {
+    /// The exact text form: the period, its largest relative error and, where there is one, the wander, both in s/s.
+    fn text(&self) -> String {
+        let rates = [Some(self.bound), self.wander].into_iter().flatten();
+        rates.fold(period_text(self.period), |text, rate| format!("{text} {:?}", rate.as_fraction()))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (period, rates) = text.split_once(' ')?;
+        let rate = |word: &str| word.parse().ok().filter(|rate| (f64::MIN_POSITIVE..1.0).contains(rate));
+        let rates: Option<Vec<f64>> = rates.split_ascii_whitespace().map(rate).collect();
+        let (bound, wander) = match rates?[..] {
+            [bound] => (bound, None),
+            [bound, wander] => (bound, Some(Rate::from_fraction(wander))),
+            _ => return None,
+        };
+        Some(RememberedRate { period: parse_period(period)?, bound: Rate::from_fraction(bound), wander })
+    }
+}
+
 /// The exact text form of a period: the mantissa in hexadecimal, `>>`, the shift.
+fn period_text(period: Period) -> String {
+    format!("{:#x}>>{}", period.mantissa(), period.shift())
+}
+
 fn parse_period(text: &str) -> Option<Period> {
     let (mantissa, shift) = text.split_once(">>")?;
     let mantissa = u64::from_str_radix(mantissa.trim().strip_prefix("0x")?, 16).ok()?;
@@ -102,19 +143,23 @@ mod tests {
 
     #[test]
     fn the_text_form_reads_back() {
-        let header = TraceHeader {
-            counter: Some("tsc".into()),
-            nominal: Period::from_hertz(2_994_374_321.7),
-            truth: true,
-            metadata: vec![("server.0".into(), "ntp.example".into()), ("note".into(), "a=b".into())],
-            created: Some(Moment::from_origin(Span::from_nanos(1_700_000_000_123_456_789))),
-        };
-        let mut back = TraceHeader::default();
-        for line in header.lines().lines() {
-            back.read_line(line).unwrap();
+        for wander in [None, Some(Rate::from_ppm(0.07))] {
+            let period = Period::from_hertz(2_994_374_999.9).unwrap();
+            let header = TraceHeader {
+                counter: Some("tsc".into()),
+                nominal: Period::from_hertz(2_994_374_321.7),
+                remembered: Some(RememberedRate { period, bound: Rate::from_ppm(0.3), wander }),
+                truth: true,
+                metadata: vec![("server.0".into(), "ntp.example".into()), ("note".into(), "a=b".into())],
+                created: Some(Moment::from_origin(Span::from_nanos(1_700_000_000_123_456_789))),
+            };
+            let mut back = TraceHeader::default();
+            for line in header.lines().lines() {
+                back.read_line(line).unwrap();
+            }
+            assert_eq!(back, header);
+            assert_eq!(back.metadata("server.0"), Some("ntp.example"));
         }
-        assert_eq!(back, header);
-        assert_eq!(back.metadata("server.0"), Some("ntp.example"));
     }
 
     #[test]
@@ -129,5 +174,11 @@ mod tests {
         for line in ["period=0x1>>3", "period=5", "frequency_hz=-1", "frequency_hz=fish", "no equals", "=x", "A=1"] {
             assert!(TraceHeader::default().read_line(line).is_err(), "{line}");
         }
+        let period = "0xb000000000000000>>29";
+        for rates in ["", " ", " 0", " -1e-7", " 1", " NaN", " fish", " 1e-7 inf", " 1e-7 1e-7 1e-7"] {
+            let line = format!("remembered_rate={period}{rates}");
+            assert!(TraceHeader::default().read_line(&line).is_err(), "{line}");
+        }
+        TraceHeader::default().read_line(&format!("remembered_rate={period} 1e-7")).unwrap();
     }
 }

@@ -5,8 +5,8 @@ use crate::report::{self, Report};
 use crate::retrospect::{Hindsight, Retrospect, SettledStep};
 use crate::selection::Selection;
 use crate::track::{Detail, ReplayStep, ReplayTrack};
-use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
-use ffclock_trace::{TraceError, TraceReader, TraceRow};
+use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator, RateMemory};
+use ffclock_trace::{RememberedRate, TraceError, TraceReader, TraceRow};
 use ffclock_units::{Period, Span};
 
 /// What to replay, and how.
@@ -18,7 +18,7 @@ pub struct ReplayPlan {
     pub configs: Configs,
     /// The server, by its name in the trace or its number from 0; the first of the trace if there is none here.
     pub server: Option<String>,
-    /// The period of the counter, in place of the one that the trace states.
+    /// The period of the counter, in place of the one that the trace states and of what was known of it before.
     pub nominal: Option<Period>,
     /// The statistics begin this long after the first exchange, or else at the end of the warm-up.
     pub from: Option<Span>,
@@ -96,17 +96,17 @@ impl ReplayPlan {
         Replay { plan: self, reader, selection, observer, trouble: Trouble::default() }.run()
     }
 
-    /// An estimator without history, as the plan has it.
-    pub fn estimator(&self, nominal: Period) -> Box<dyn Estimator> {
-        match Chosen::new(self.algorithm, self.configs.clone(), nominal, None) {
+    /// An estimator as the plan has it, with no history but what was known of the counter's rate before.
+    pub fn estimator(&self, nominal: Period, remembered: Option<RateMemory>) -> Box<dyn Estimator> {
+        match Chosen::new(self.algorithm, self.configs.clone(), nominal, remembered) {
             Chosen::Classic(classic) => classic,
             Chosen::Learned(learned) => learned,
         }
     }
 
-    fn track(&self, nominal: &StartPeriod) -> ReplayTrack {
+    fn track(&self, nominal: Period, remembered: Option<RateMemory>) -> ReplayTrack {
         let detail = if self.in_retrospect { Detail::EveryExchange } else { self.detail };
-        ReplayTrack::new(self.estimator(nominal.period), self.from, detail)
+        ReplayTrack::new(self.estimator(nominal, remembered), self.from, detail)
     }
 }
 
@@ -144,7 +144,8 @@ impl<O: ReplayObserver> Replay<'_, O> {
     fn run(mut self) -> Result<Replayed, ReplayError<O::Error>> {
         let first = self.first_rows()?;
         let nominal = self.nominal(&first)?;
-        let mut track = self.plan.track(&nominal);
+        let remembered = self.remembered(&nominal);
+        let mut track = self.plan.track(nominal.period, remembered);
         let wants_retrospect = self.plan.in_retrospect;
         let mut retrospect = wants_retrospect.then(|| Retrospect::new(self.plan.configs.clone(), nominal.period));
         for row in first {
@@ -158,7 +159,9 @@ impl<O: ReplayObserver> Replay<'_, O> {
         let mut report = Report::of(&track, &nominal, origin);
         report.exchanges.bad_rows = self.trouble.bad_rows;
         report.smooth = hindsight.as_ref().map(Hindsight::report);
-        let notes = self.reader.notes().into_iter().chain(self.trouble.notes).collect();
+        let begin = remembered
+            .map(|RateMemory { bound, .. }| format!("it begins with the rate that was remembered, within {bound}"));
+        let notes = self.reader.notes().into_iter().chain(begin).chain(self.trouble.notes).collect();
         Ok(Replayed { report, notes, hindsight })
     }
 
@@ -222,6 +225,12 @@ impl<O: ReplayObserver> Replay<'_, O> {
             return Err(ReplayError::NoRows(self.selection.explain(&self.reader)));
         }
         Ok(rows)
+    }
+
+    /// What the recorder knew of the rate; a period that the plan gives stands alone.
+    fn remembered(&self, nominal: &StartPeriod) -> Option<RateMemory> {
+        let traced = self.reader.header().remembered.filter(|_| nominal.source != StartPeriodSource::Given);
+        traced.map(|RememberedRate { period, bound, wander }| RateMemory { period, bound, wander })
     }
 
     fn nominal(&self, first: &[TraceRow]) -> Result<StartPeriod, ReplayError<O::Error>> {

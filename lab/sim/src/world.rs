@@ -239,6 +239,7 @@ impl Run<'_> {
         TraceHeader {
             counter: Some(kind.name().to_owned()),
             nominal: Some(kind.nominal()),
+            remembered: None,
             created: Some(LeapTable::built_in().utc_from_tai(begin())),
             truth: true,
             metadata,

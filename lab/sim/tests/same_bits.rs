@@ -70,8 +70,11 @@ fn compare(name: &str, clock: &str) -> (usize, u64) {
         in_retrospect: false,
         skips_bad_rows: false,
     };
-    let mut track =
-        ReplayTrack::new(plan.estimator(reader.header().nominal.expect("a simulated counter")), plan.from, plan.detail);
+    let mut track = ReplayTrack::new(
+        plan.estimator(reader.header().nominal.expect("a simulated counter"), None),
+        plan.from,
+        plan.detail,
+    );
     let mut rows = reader.map(|row| row.expect("a row that reads"));
     let mut readings = 0;
     for lived in lived {

@@ -30,7 +30,7 @@ use ffclock_estimator::RateMemory;
 use ffclock_freebsd::{KernelEstimate, KernelStatus};
 use ffclock_page::ReadError;
 use ffclock_sys::{Interest, SharedPageReader};
-use ffclock_trace::TraceReader;
+use ffclock_trace::{RememberedRate, TraceReader};
 use ffclock_units::{Counter, LeapAnnouncement, LeapStep, Rate, Reading, Ticks};
 use ffclock_wire::LeapIndicator;
 use server::{TestServer, Truth};

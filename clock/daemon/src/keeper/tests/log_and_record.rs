@@ -22,6 +22,20 @@ fn a_refused_reply_has_a_row_too() {
 }
 
 #[test]
+fn a_recording_says_what_was_known_of_the_rate() {
+    for wander in [None, Some(Rate::from_ppm(0.5))] {
+        let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period.stretched(Rate::from_ppm(12.5));
+        let memory = RateMemory { period, bound: Rate::from_ppm(0.3), wander };
+        let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];
+        let options = "counter = \"tsc\"\nrecord = \"DIRECTORY/record\"";
+        let case = Case::start_remembering("recorded-rate", servers, options, Some(memory));
+        let header = TraceReader::open(&case.recorded()[0]).unwrap().header().clone();
+        let RememberedRate { period, bound, wander } = header.remembered.unwrap();
+        assert_eq!(RateMemory { period, bound, wander }, memory);
+    }
+}
+
+#[test]
 fn a_contradiction_is_reported_when_it_begins_and_when_it_ends() {
     let (mut case, _) = one_server("contradiction", "counter = \"tsc\"");
     case.run_until("some exchanges", |status| used(status) >= 8);
