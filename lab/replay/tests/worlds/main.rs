@@ -145,18 +145,18 @@ fn bad_rows_stop_the_replay_or_are_counted_and_noted() {
     assert_eq!(replayed.notes, ["line 602: Ta: not a decimal number: \"12x\""]);
 }
 
-/// The rate of the counter within 0.1 ppm, as its recorder knew it, cannot be had of two exchanges.
+/// One exchange shows no rate.
 #[test]
 fn a_replay_begins_with_the_rate_that_was_remembered() {
     let period = Period::from_hertz(1.00002e9).unwrap();
     let remembered = format!("# remembered_rate={:#x}>>{} 1e-7\n", period.mantissa(), period.shift());
-    let trace = |first: &str| format!("# frequency_hz=1e9\n{first}{}", World { rows: 2, ..QUIET }.trace());
+    let trace = |first: &str| format!("# frequency_hz=1e9\n{first}{}", World { rows: 1, ..QUIET }.trace());
     let error = |first: &str, plan: &ReplayPlan| {
         let rate = replay(&trace(first), plan).unwrap().rate;
         Period::from_seconds(rate.period_s.unwrap()).unwrap().relative_to(period).abs().as_ppm()
     };
     assert!(error(&remembered, &plan()) < 0.05);
-    assert!(error("", &plan()) > 0.05);
+    assert!(error("", &plan()) > 10.0);
     let given = ReplayPlan { nominal: Period::from_hertz(1e9), ..plan() };
     assert_eq!(error(&remembered, &given), error("", &given), "a period that is given stands alone");
     let replayed = plan().run(reader(&trace(&remembered)), &mut Silent).unwrap();
