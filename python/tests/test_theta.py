@@ -13,7 +13,7 @@ from ffclock.theta_coverage import figure_of as coverage_figure
 from ffclock.theta_coverage import main as coverage_main
 from ffclock.theta_report import figure_of
 from ffclock.theta_report import main as report_main
-from ffclock.theta_scale import analyse, here, main, on_dask
+from ffclock.theta_scale import Mapper, analyse, here, in_threads, main, on_dask
 from ffclock.theta_why import figure_of as story_figure
 from ffclock.theta_why import main as story_main
 
@@ -83,22 +83,29 @@ def test_a_log_from_polars_is_whole_and_keeps_the_rules(log: Path) -> None:
     assert report["first"]["omega"]["ratio"]["value"] > 1
 
 
-@pytest.mark.parametrize("shards", [2, 7])
-def test_shards_give_what_a_single_pass_gives(log: Path, shards: int) -> None:
-    assert analyse(log, shards, here, "before", "full") == analyse(log, 1, here, "before", "full")
+@pytest.mark.parametrize(("shards", "mapper"), [(2, here), (7, in_threads(3))])
+def test_shards_give_what_a_single_pass_gives(log: Path, shards: int, mapper: Mapper) -> None:
+    assert analyse(log, shards, mapper, "before", "full") == analyse(log, 1, here, "before", "full")
 
 
-def test_dask_gives_what_a_single_pass_gives(log: Path) -> None:
+def test_the_command_prints_the_analysis(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(log), "--shards", "3", "--full"]) == 0
+    assert capsys.readouterr().out == analyse(log, 1, here, "after", "full") + "\n"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_gives_what_a_single_pass_gives(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     distributed = pytest.importorskip("distributed", reason="SKIP: dask is not installed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        assert analyse(log, 5, on_dask(client)) == analyse(log)
+    # Workers in this process, behind sockets all the same: the start of one as a process of its own has hung.
+    workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    with distributed.LocalCluster(**workers, protocol="tcp://", host="127.0.0.1", dashboard_address=None) as cluster:
+        with distributed.Client(cluster.scheduler_address) as client:
+            assert analyse(log, 5, on_dask(client)) == analyse(log)
+        assert main([str(log), "--scheduler", cluster.scheduler_address]) == 0
+    assert capsys.readouterr().out == analyse(log) + "\n"
 
 
 def test_what_is_no_log_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("distributed", reason="SKIP: dask is not installed")
     with pytest.raises(ValueError, match=r"run\.json"):
         analyse(tmp_path)
     assert main([str(tmp_path), "--workers", "1"]) == 2
