@@ -38,7 +38,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "theta" -d '
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "live" -d 'Compare running daemons side by side, each with a clock of its own'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "demo" -d 'Synchronise to servers with a known time and show how well, in minutes'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not state it or is wrong' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not state it or is wrong; a remembered rate in the trace does not count then' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l from -d 'Begin the statistics this long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l output -d 'Write the clock after each exchange as CSV, in place of what is in FILE' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l exchanges -d 'Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true delays' -r -F

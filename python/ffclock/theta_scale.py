@@ -97,12 +97,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.scheduler:
             print(analyse(options.log, options.shards, in_threads(options.workers), options.stamp, detail))
             return 0
-        dask: Any = import_module("distributed")
+        try:
+            dask: Any = import_module("distributed")
+        except ModuleNotFoundError as error:
+            print(f"ffclock.theta_scale: a cluster needs {error.name}, which is missing: pip install 'ffclock[cluster]'", file=sys.stderr)
+            return 2
         with dask.Client(options.scheduler) as client:
             print(analyse(options.log, options.shards, on_dask(client), options.stamp, detail))
-    except ModuleNotFoundError as error:
-        print(f"ffclock.theta_scale: a cluster needs {error.name}, which is missing: pip install 'ffclock[cluster]'", file=sys.stderr)
-        return 2
     except (ValueError, OSError) as error:
         print(f"ffclock.theta_scale: {error}", file=sys.stderr)
         return 2

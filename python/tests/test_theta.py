@@ -93,6 +93,7 @@ def test_the_command_prints_the_analysis(log: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == analyse(log, 1, here, "after", "full") + "\n"
 
 
+# What Dask warns of is not ours.
 @pytest.mark.filterwarnings("ignore")
 def test_dask_gives_what_a_single_pass_gives(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     distributed = pytest.importorskip("distributed", reason="SKIP: dask is not installed")

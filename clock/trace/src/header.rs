@@ -80,8 +80,9 @@ impl TraceHeader {
             line("period", &period_text(period));
             line("frequency_hz", &format!("{:.6}", period.as_hertz()));
         }
-        if let Some(remembered) = self.remembered {
-            line("remembered_rate", &remembered.text());
+        let remembered = self.remembered.map(RememberedRate::text);
+        if let Some(text) = remembered.filter(|text| RememberedRate::parse(text).is_some()) {
+            line("remembered_rate", &text);
         }
         if let Some(created) = self.created {
             line("created_utc_ns", &created.since_origin().as_nanos().to_string());
@@ -107,14 +108,14 @@ fn is_key(key: &str) -> bool {
 
 impl RememberedRate {
     /// The exact text form: the period, its largest relative error and, where there is one, the wander, both in s/s.
-    fn text(&self) -> String {
+    fn text(self) -> String {
         let rates = [Some(self.bound), self.wander].into_iter().flatten();
         rates.fold(period_text(self.period), |text, rate| format!("{text} {:?}", rate.as_fraction()))
     }
 
     fn parse(text: &str) -> Option<Self> {
         let (period, rates) = text.split_once(' ')?;
-        let rate = |word: &str| word.parse().ok().filter(|rate| (f64::MIN_POSITIVE..1.0).contains(rate));
+        let rate = |word: &str| word.parse().ok().filter(|rate: &f64| *rate > 0.0 && *rate < 1.0);
         let rates: Option<Vec<f64>> = rates.split_ascii_whitespace().map(rate).collect();
         let (bound, wander) = match rates?[..] {
             [bound] => (bound, None),
@@ -167,6 +168,11 @@ mod tests {
         let metadata = vec![("a b".into(), "x".into()), ("c".into(), "1\n2".into()), ("d".into(), "ok".into())];
         let header = TraceHeader { metadata, ..TraceHeader::default() };
         assert_eq!(header.lines(), "truth=no\nd=ok\n");
+        let period = Period::from_hertz(1e9).unwrap();
+        for bound in [0.0, 1.0, f64::INFINITY, f64::NAN] {
+            let remembered = Some(RememberedRate { period, bound: Rate::from_fraction(bound), wander: None });
+            assert_eq!(TraceHeader { remembered, ..TraceHeader::default() }.lines(), "truth=no\n", "{bound}");
+        }
     }
 
     #[test]

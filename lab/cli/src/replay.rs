@@ -39,7 +39,8 @@ measurements, plain or compressed with gzip or zstd; docs/trace.md describes the
 pub(crate) struct Args {
     /// The trace; `-` reads standard input
     file: PathBuf,
-    /// Ticks per second of the counter, where the trace does not state it or is wrong
+    /// Ticks per second of the counter, where the trace does not state it or is wrong; a remembered rate in the trace
+    /// does not count then
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     counter_frequency: Option<Period>,
     /// Begin the statistics this long after the first exchange, instead of at the end of the warm-up; a bare number is

@@ -160,7 +160,7 @@ impl<O: ReplayObserver> Replay<'_, O> {
         report.exchanges.bad_rows = self.trouble.bad_rows;
         report.smooth = hindsight.as_ref().map(Hindsight::report);
         let begin = remembered
-            .map(|RateMemory { bound, .. }| format!("it begins with the rate that was remembered, within {bound}"));
+            .map(|memory| format!("the trace gives a remembered rate, within {}", memory.bound.to_two_figures()));
         let notes = self.reader.notes().into_iter().chain(begin).chain(self.trouble.notes).collect();
         Ok(Replayed { report, notes, hindsight })
     }

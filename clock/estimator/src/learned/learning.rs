@@ -164,7 +164,7 @@ impl Learning {
 
     /// Whether a lone packet shows a floor that is met rarely: steep shapes place the floor of a hump more than their
     /// first decile too high, or a lone packet before showed the same floor, or rare packets hold the floors already.
-    /// Not where both ways wait alike. `floor` is the one that was believed, us.
+    /// Until they do, not where both ways wait alike, however often. `floor` is the one that was believed, us.
     pub fn shows_rare_floor(&mut self, lone: &LonePacket, floor: f64) -> bool {
         if !self.holds_floors && self.both_wait_alike(lone) {
             return false;

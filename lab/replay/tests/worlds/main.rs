@@ -160,7 +160,7 @@ fn a_replay_begins_with_the_rate_that_was_remembered() {
     let given = ReplayPlan { nominal: Period::from_hertz(1e9), ..plan() };
     assert_eq!(error(&remembered, &given), error("", &given), "a period that is given stands alone");
     let replayed = plan().run(reader(&trace(&remembered)), &mut Silent).unwrap();
-    assert!(replayed.notes.iter().any(|note| note == "it begins with the rate that was remembered, within 0.1 ppm"));
+    assert!(replayed.notes.iter().any(|note| note == "the trace gives a remembered rate, within 0.1 ppm"));
 }
 
 #[test]
