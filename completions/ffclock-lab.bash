@@ -1876,6 +1876,10 @@ _ffclock__lab() {
                     COMPREPLY=($(compgen -W "cpu disk" -- "${cur}"))
                     return 0
                     ;;
+                --witness)
+                    COMPREPLY=($(compgen -W "host guest" -- "${cur}"))
+                    return 0
+                    ;;
                 --router)
                     COMPREPLY=($(compgen -W "own uml" -- "${cur}"))
                     return 0

@@ -540,6 +540,8 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l only -d 'The contestants, by name [default: all that can run here]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l load -d 'What burns on the host during the whole run, beside what the plan has' -r -f -a "cpu\t'A busy loop for each processor'
 disk\t'Writing 64 MiB again and again, each time to the disk'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l witness -d 'A witness for each contestant: the report says how wrong the monitor was' -r -f -a "host\t'On this host, in the network of its contestant'
+guest\t'In a guest of user-mode Linux of its own, where it reads this host\'s clock'"
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l router -d 'What stands between server and daemons where the plan has a router' -r -f -a "own\t'A program that lets each frame wait as long as the simulator\'s law says'
 uml\t'A guest of user-mode Linux with netem'"
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l netem -d 'What netem does, in place of the plan: lines `SECONDS to|from WORDS...`, the words those of tc-netem(8)' -r -F
@@ -548,7 +550,6 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l output -d 'Where the results go; a run that is there already is not overwritten' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l resume -d 'Go on with the run of this directory, for what is left of its time' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l witness -d 'A witness beside each contestant: the report says how wrong the monitor was'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F

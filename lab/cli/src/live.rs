@@ -35,6 +35,7 @@ use record::RunRecord;
 use router::RouterKind;
 use serde::Serialize;
 use std::path::PathBuf;
+use witness::WitnessKind;
 
 /// Arguments of `ffclock-lab live`.
 #[derive(clap::Args)]
@@ -67,7 +68,7 @@ enum LiveCommand {
 #[command(after_help = "Examples:
   $ ffclock-lab live run quiet-16 --for '5 min' --output out/live
   $ ffclock-lab live run quiet-16 --only ffclockd-learned,chronyd-tuned --seed 7
-  $ ffclock-lab live run quiet-1 --witness
+  $ ffclock-lab live run quiet-1 --witness=guest
   $ ffclock-lab live run shift-16 --router uml --poll 1
   $ ffclock-lab live run --resume out/live")]
 struct LiveRunArgs {
@@ -93,9 +94,10 @@ struct LiveRunArgs {
     /// What burns on the host during the whole run, beside what the plan has
     #[arg(long, value_name = "LOAD", value_delimiter = ',', value_enum, conflicts_with = "resume")]
     load: Vec<Load>,
-    /// A witness beside each contestant: the report says how wrong the monitor was
-    #[arg(long, conflicts_with = "resume")]
-    witness: bool,
+    /// A witness for each contestant: the report says how wrong the monitor was
+    #[arg(long, value_name = "WHERE", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "host",
+        conflicts_with = "resume")]
+    witness: Option<WitnessKind>,
     /// What stands between server and daemons where the plan has a router
     #[arg(long, value_enum, default_value = "own", conflicts_with = "resume")]
     router: RouterKind,
@@ -185,7 +187,7 @@ fn begin(args: &LiveRunArgs) -> Result<PathBuf, Failure> {
         seed: args.seed,
         poll_log2: args.poll,
         load: plan.load.iter().chain(args.load.iter().filter(|load| !plan.load.contains(load))).copied().collect(),
-        witness: args.witness,
+        witnesses: args.witness,
         router: args.router,
         netem: netem_of(args, &plan)?,
         contestants: contestants.iter().map(|contestant| contestant.name.to_owned()).collect(),

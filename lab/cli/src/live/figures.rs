@@ -155,7 +155,7 @@ fn within_phase((record, samples): &(RunRecord, Vec<LookedAt>), phase: &Phase) -
 
 /// What repetitions have in common.
 fn kind(run: &RunRecord) -> RunRecord {
-    RunRecord { seed: 0, duration_s: 0.0, witness: false, contestants: Vec::new(), ..run.clone() }
+    RunRecord { seed: 0, duration_s: 0.0, witnesses: None, contestants: Vec::new(), ..run.clone() }
 }
 
 type Runs = [(RunRecord, Vec<LookedAt>)];
@@ -359,7 +359,7 @@ mod tests {
             seed: 1,
             poll_log2: None,
             load: Vec::new(),
-            witness: false,
+            witnesses: None,
             router: RouterKind::Own,
             netem: None,
             contestants: names.iter().map(|name| (*name).to_owned()).collect(),

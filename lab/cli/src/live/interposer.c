@@ -109,6 +109,7 @@ struct oscillator_file {
 static struct clock_file *file;
 static const struct oscillator_file *oscillator;
 static int only_reads;           /* a witness: the clock is another program's */
+static int in_guest;             /* of user-mode Linux */
 
 static int open_named(const char *variable, int writable) {
     const char *path = getenv(variable);
@@ -137,6 +138,7 @@ static int make_lock(int fd);
 __attribute__((constructor)) static void begin(void) {
     static const char refusal[] = "ffclock-live: no clock file or no oscillator file\n";
     only_reads = getenv("FFCLOCK_LIVE_WITNESS") != NULL;
+    in_guest = getenv("FFCLOCK_LIVE_GUEST") != NULL;
     int clock = open_named("FFCLOCK_LIVE_CLOCK", !only_reads), own = open_named("FFCLOCK_LIVE_OSCILLATOR", 0);
     file = map(clock, !only_reads, sizeof *file);
     oscillator = map(own, 0, sizeof *oscillator);
@@ -154,10 +156,30 @@ static int real_gettime(clockid_t clock, struct timespec *to) {
     return next ? next(clock, to) : (int)syscall(SYS_clock_gettime, clock, to);
 }
 
+/* A system call in a guest is answered by the guest's kernel. A jump to the legacy page of vsyscalls is not: it is a
+ * fault, which the host's kernel answers by itself, with its own clock in whole microseconds. [ns] */
+static int64_t legacy_host_now(void) {
+    struct timeval now;
+    ((int (*)(struct timeval *, void *))0xffffffffff600000)(&now, NULL);
+    return now.tv_sec * SECOND + now.tv_usec * 1000;
+}
+
 static int64_t host_now(void) {
     struct timespec now;
+    if (in_guest) return legacy_host_now();
     real_gettime(CLOCK_REALTIME, &now);
     return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+/* For a witness in a guest, whose kernel keeps what it once read of the clock file: reads it again. Gives the sequence of
+ * what it has read; a clock that is being written (odd) must not be read. */
+uint64_t ffclock_live_renew(void) {
+    int clock = open_named("FFCLOCK_LIVE_CLOCK", 0);
+    munmap(file, sizeof *file);
+    posix_fadvise(clock, 0, 0, POSIX_FADV_DONTNEED);
+    file = map(clock, 0, sizeof *file);
+    close(clock);
+    return file ? file->sequence : 1;
 }
 
 /* The raw counter at a time of the host; the last rate goes on beyond the knots. */

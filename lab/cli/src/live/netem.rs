@@ -119,9 +119,7 @@ fn words_for(delays: &[u32]) -> String {
 }
 
 /// Before all: bridges, of which each has a card to the server's side (even) and one to the other.
-const PREPARED: &str = "rm -rf /lib64 && ln -s /usr/lib64 /lib64
-ln -s /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu
-for module in crc-ccitt llc stp ipv6 bridge sch_netem; do insmod /modules/$module.ko; done
+const PREPARED: &str = "for module in crc-ccitt llc stp ipv6 bridge sch_netem; do insmod /modules/$module.ko; done
 echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
 link=0
 while [ $link -lt {links} ]; do

@@ -3,6 +3,7 @@
 
 use super::plan::Load;
 use super::router::RouterKind;
+use super::witness::WitnessKind;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -31,9 +32,9 @@ pub(super) struct RunRecord {
     /// What burns on the host.
     #[serde(default)]
     pub(super) load: Vec<Load>,
-    /// Whether a witness stands beside each contestant.
+    /// Where a witness of each contestant is, if it has one.
     #[serde(default)]
-    pub(super) witness: bool,
+    pub(super) witnesses: Option<WitnessKind>,
     #[serde(default)]
     pub(super) router: RouterKind,
     /// The timetable of netem in place of the plan's.
@@ -193,7 +194,7 @@ mod tests {
             seed: 1,
             poll_log2: Some(2),
             load: vec![Load::Disk],
-            witness: true,
+            witnesses: Some(WitnessKind::Guest),
             router: RouterKind::Uml,
             netem: Some("0 to delay 1ms\n".to_owned()),
             contestants: vec!["a".to_owned(), "b".to_owned()],

@@ -46,13 +46,19 @@ pub(super) struct GuestRoute {
     watched: Span,
 }
 
+/// Fails where there is no script that boots a guest.
+pub(super) fn boot_is_there(boot: &Path) -> Result<(), Failure> {
+    match boot.exists() {
+        true => Ok(()),
+        false => Err(format!("{} is missing; name what boots a guest with --guest", boot.display()).into()),
+    }
+}
+
 impl GuestRoute {
     /// Where the script that boots a guest is there; `watched` is what earlier sessions have.
     pub(super) fn prepare(directory: &Path, boot: &Path, timetable: Timetable, watched: Span) -> Result<Self, Failure> {
+        boot_is_there(boot)?;
         let boot = std::path::absolute(boot)?;
-        if !boot.exists() {
-            return Err(format!("{} is missing; name what boots a guest with --guest", boot.display()).into());
-        }
         Ok(GuestRoute { directory: directory.to_owned(), boot, timetable, watched })
     }
 

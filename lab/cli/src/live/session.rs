@@ -13,7 +13,7 @@ use super::plan::{LivePath, LivePlan, Load, PathChange};
 use super::record::{LookedAt, RunRecord, SampleFile, note};
 use super::relay::{self, Relay};
 use super::router::{GuestRoute, Router, RouterKind};
-use super::witness::{Witness, Witnesses};
+use super::witness::{Witness, WitnessKind, Witnesses};
 use crate::failure::Failure;
 use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights, namespaces_permitted};
 use ffclock_sim::Oscillator;
@@ -269,8 +269,8 @@ impl<'a> Session<'a> {
         session.running.iter_mut().filter_map(|running| running.relay.as_mut()).try_for_each(Worker::release)?;
         session.running.iter_mut().try_for_each(|running| running.worker.release())?;
         session.burners = plan.start_burners()?;
-        let wanted = plan.record.witness;
-        let witnesses = wanted.then(|| Witnesses::prepare(&plan.directory, &plan.library, SAMPLING)).transpose()?;
+        let wanted = plan.record.witnesses.map(|kind| (kind == WitnessKind::Guest).then_some(plan.guest.as_path()));
+        let witnesses = wanted.map(|boot| Witnesses::prepare(&plan.library, SAMPLING, boot)).transpose()?;
         session.begin()?;
         witnesses.map_or(Ok(()), |witnesses| session.place(&witnesses))?;
         Ok(session)

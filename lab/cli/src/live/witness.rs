@@ -1,13 +1,15 @@
 //! How wrong the monitor is. Beside each contestant stands a witness (`witness.c`), a program of its own on the same
-//! clock. It reads the clock as the contestant does, and the truth right before and right after, by nothing of what the
-//! monitor reads and computes. What it saw around each look of the monitor is compared with what the monitor read then.
+//! clock, on this host or in a guest of user-mode Linux. It reads the clock as the contestant does, and the truth right
+//! before and right after, by nothing of what the monitor reads and computes. What it saw around each look of the
+//! monitor is compared with what the monitor read then.
 
 use super::interposer::{self, OwnClock};
-use super::monitor::Seen;
+use super::monitor::{Seen, truth_ns};
+use super::router::boot_is_there;
 use crate::failure::Failure;
 use crate::lab::worker::{Task, Worker, WorkerRights};
 use ffclock_statistics::Sorted;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,42 +24,96 @@ const APART_MAX_NS: i64 = 2_000_000;
 const CHANGE_MAX_NS: i64 = 1_000;
 const READINGS: &str = "witness.readings";
 const LOOKS: &str = "witness.looks";
+/// Where a guest has the programs and its own directory (`tests/uml/init`).
+const PROGRAMS_OF_GUEST: &str = "/programs";
+const DIRECTORY_OF_GUEST: &str = "/out";
+
+/// Where the witnesses of a run are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WitnessKind {
+    /// On this host, in the network of its contestant
+    Host,
+    /// In a guest of user-mode Linux of its own, where it reads this host's clock
+    Guest,
+}
 
 /// What is needed to place witnesses.
 pub(super) struct Witnesses {
     program: PathBuf,
     library: PathBuf,
-    /// The first look, on the host's monotonic clock [ns].
-    origin_ns: i128,
+    /// What boots a guest, where they are in guests.
+    boot: Option<PathBuf>,
+    /// The first look, on the host's clock [ns].
+    origin_ns: i64,
     interval: Duration,
 }
 
 impl Witnesses {
-    /// Compiles the program. `library` is the interposer; the monitor looks each `interval` from now on.
-    pub(super) fn prepare(directory: &Path, library: &Path, interval: Duration) -> Result<Self, Failure> {
-        let program = interposer::compile(directory, ("witness", SOURCE), &["-ldl"])?;
-        let origin_ns = ffclock_sys::mono_now().since_origin().as_nanos();
-        Ok(Witnesses { program, library: library.to_owned(), origin_ns, interval })
+    /// Compiles the program beside `library`, the interposer; the monitor looks each `interval` from now on. `boot` is
+    /// what boots a guest for each, where they are in guests.
+    pub(super) fn prepare(library: &Path, interval: Duration, boot: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(boot) = boot {
+            boot_is_there(boot)?;
+            guests_see_the_host()?;
+        }
+        let program = interposer::compile(directory_of(library), ("witness", SOURCE), &["-ldl"])?;
+        let boot = boot.map(std::path::absolute).transpose()?;
+        Ok(Witnesses { program, library: library.to_owned(), boot, origin_ns: truth_ns()?, interval })
     }
 
     /// Places one on the clock of a running contestant whose directory this is.
     pub(super) fn place(&self, host: &Worker, directory: &Path, clock: &'static str) -> Result<Witness, Failure> {
-        let words = [
-            self.program.display().to_string(),
-            clock.to_owned(),
-            self.origin_ns.to_string(),
-            self.interval.as_nanos().to_string(),
-            directory.join(READINGS).display().to_string(),
-        ];
-        let command = OwnClock::within(directory).command(&self.library, words.to_vec());
-        let command: Vec<String> =
-            ["env", "FFCLOCK_LIVE_WITNESS=1"].map(str::to_owned).into_iter().chain(command).collect();
+        let command = match &self.boot {
+            None => self.command(directory_of(&self.library), directory, clock),
+            Some(boot) => {
+                let [programs, own] = [PROGRAMS_OF_GUEST, DIRECTORY_OF_GUEST].map(Path::new);
+                let words = [vec!["FFCLOCK_LIVE_GUEST=1".to_owned()], self.command(programs, own, clock)].concat();
+                fs::write(directory.join("plan"), format!("env {}\n", words.join(" ")))?;
+                self.guest(boot, directory)
+            }
+        };
         let log = directory.join("witness.log");
         let task = Task { name: "the witness", command: &command, log: &log, rights: WorkerRights::AllButTheClock };
         let worker = Worker::beside(host, &task)?;
         let looks = OpenOptions::new().create(true).append(true).open(directory.join(LOOKS))?;
         Ok(Witness { worker, looks })
     }
+
+    /// The command of one, where the programs and the contestant's files lie in these directories.
+    fn command(&self, programs: &Path, own: &Path, clock: &str) -> Vec<String> {
+        let named = |file: &Path| programs.join(file.file_name().expect("a program is a file")).display().to_string();
+        let words = [
+            named(&self.program),
+            clock.to_owned(),
+            self.origin_ns.to_string(),
+            self.interval.as_nanos().to_string(),
+            own.join(READINGS).display().to_string(),
+        ];
+        let command = OwnClock::within(own).command(Path::new(&named(&self.library)), words.to_vec());
+        ["env", "FFCLOCK_LIVE_WITNESS=1"].map(str::to_owned).into_iter().chain(command).collect()
+    }
+
+    /// The command that boots a guest, which then runs the plan in the directory.
+    fn guest(&self, boot: &Path, directory: &Path) -> Vec<String> {
+        let programs = format!("\"PROGRAMS={}\"", directory_of(&self.library).display());
+        let libraries = "\"LIBRARIES=/usr/lib64 /usr/lib/x86_64-linux-gnu\"".to_owned();
+        vec![boot.display().to_string(), directory.display().to_string(), programs, libraries]
+    }
+}
+
+fn directory_of(file: &Path) -> &Path {
+    file.parent().expect("it is a file in a directory")
+}
+
+/// A program in a guest sees this host's clock by a page of this host's kernel alone (`interposer.c`).
+fn guests_see_the_host() -> Result<(), Failure> {
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    if cfg!(target_arch = "x86_64") && maps.contains("[vsyscall]") {
+        return Ok(());
+    }
+    Err("no guest can read this host's clock: its kernel has no page of vsyscalls (vsyscall=none, or not x86-64)"
+        .into())
 }
 
 /// A witness that runs, and where the monitor's looks at the same clock go.

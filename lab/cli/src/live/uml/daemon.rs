@@ -155,8 +155,7 @@ fn plan_of_guest(directory: &Path) -> String {
     let at = directory.display();
     let libraries = peers().join("libraries/usr/lib/x86_64-linux-gnu");
     format!(
-        "rmdir /lib64\nln -s /usr/lib64 /lib64\nln -s /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu\n\
-         mkdir -p {at}\nrmdir {at}\nln -s /out {at}\n\
+        "mkdir -p {at}\nrmdir {at}\nln -s /out {at}\n\
          echo 'root:x:0:0:root:/:/bin/sh' >/etc/passwd\necho 'root:x:0:' >/etc/group\n\
          echo 'ntp 123/udp' >/etc/services\n\
          export LD_LIBRARY_PATH={}\n\
