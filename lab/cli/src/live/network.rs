@@ -89,8 +89,20 @@ fn pair([pid, end]: [&str; 2], [other, other_end]: [&str; 2]) -> Result<(), Fail
 }
 
 fn give_addresses(server: &str, contestant: &str, number: usize) -> Result<(), Failure> {
-    set_up(server, &server_end(number), &server_address(number))?;
-    set_up(contestant, CONTESTANT_END, &contestant_address(number))
+    let (end, [here, there]) = (server_end(number), [1, 2].map(|side| format!("02:00:00:4c:{side:02x}:{number:02x}")));
+    let addresses = [server_address(number), contestant_address(number)];
+    inside(server, &["ip", "link", "set", &end, "address", &here])?;
+    inside(contestant, &["ip", "link", "set", CONTESTANT_END, "address", &there])?;
+    set_up(server, &end, &addresses[0])?;
+    set_up(contestant, CONTESTANT_END, &addresses[1])?;
+    know(server, &end, [&addresses[1], &there])?;
+    know(contestant, CONTESTANT_END, [&addresses[0], &here])
+}
+
+/// Who has an address is known from the start. Otherwise a kernel asks for it, in the middle of an exchange, whenever it
+/// has forgotten; all namespaces of a host together remember 128 of those that are not used for a minute.
+fn know(pid: &str, device: &str, [address, link]: [&str; 2]) -> Result<(), Failure> {
+    inside(pid, &["ip", "neighbour", "replace", address, "lladdr", link, "nud", "permanent", "dev", device])
 }
 
 /// Changes the path to a contestant by the server's end of a link to it. Who ended meanwhile took its link away, and
@@ -142,15 +154,38 @@ mod tests {
     use super::*;
     use crate::lab::worker::{Task, WorkerNetwork, WorkerRights, namespaces_permitted};
 
+    /// One that only has a network, with its log.
+    fn sleeper(log: &std::path::Path) -> Worker {
+        let command = ["sleep", "600"].map(str::to_owned);
+        let task = Task { name: "a sleeper", command: &command, log, rights: WorkerRights::AllButTheClock };
+        Worker::prepare(&task, WorkerNetwork::Own).unwrap()
+    }
+
+    #[test]
+    fn both_ends_of_a_link_know_each_other_from_the_start() {
+        if let Err(failure) = namespaces_permitted() {
+            return println!("SKIP: neighbours: {failure}");
+        }
+        let log = std::env::temp_dir().join(format!("ffclock-live-neighbours-{}", std::process::id()));
+        let [server, contestant] = [sleeper(&log), sleeper(&log)];
+        join(&server, &contestant, 107).unwrap();
+        for worker in [&server, &contestant] {
+            let known = ["ip", "neighbour", "show", "nud", "permanent"];
+            let inside = ["--target", &worker.pid().to_string(), "--net"];
+            let said = std::process::Command::new("nsenter").args(inside).args(known).output().unwrap().stdout;
+            let said = String::from_utf8(said).unwrap();
+            assert!(said.contains("10.78.108.") && said.contains("lladdr 02:00:00:4c:"), "{said}");
+        }
+        std::fs::remove_file(log).unwrap();
+    }
+
     #[test]
     fn a_link_that_went_with_its_contestant_needs_no_change() {
         if let Err(failure) = namespaces_permitted() {
             return println!("SKIP: a link that is gone: {failure}");
         }
         let log = std::env::temp_dir().join(format!("ffclock-live-gone-{}", std::process::id()));
-        let command = ["sleep", "600"].map(str::to_owned);
-        let task = Task { name: "the server", command: &command, log: &log, rights: WorkerRights::AllButTheClock };
-        let server = Worker::prepare(&task, WorkerNetwork::Own).unwrap();
+        let server = sleeper(&log);
         for wanted in [PathChange::Cut, PathChange::Join] {
             change(&server, &server_end(0), wanted).unwrap();
             change(&server, "lo", wanted).unwrap();
