@@ -142,10 +142,13 @@ impl Maker<'_> {
             "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp().started(frequency)).started(&start)),
             "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd().started(frequency)).started(&start)),
             "pll" => {
-                let pll = Pll::started(frequency, self.scenario.poll.seconds());
+                let pll = Pll::started(frequency, self.scenario.poll.seconds(), self.scenario.burst);
                 Box::new(Disciplined::new(nominal, pll).started(&start))
             }
-            "regression" => Box::new(Disciplined::new(nominal, Regression::default()).started(&start)),
+            "regression" => {
+                let regression = Regression::new(self.scenario.maxdelaydevratio, frequency);
+                Box::new(Disciplined::new(nominal, regression).started(&start))
+            }
             _ => return None,
         })
     }

@@ -3,9 +3,11 @@
 //! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), section 11.3 (clock discipline, appendix A.5.5.6) and
 //! 11.4 (clock adjust, appendix A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it
 //! leaves the loop to the Linux kernel, as it does by default (kernel/time/ntp.c: phase time constant 4 polls), which
-//! converges four times sooner than the gain of 16 in ntpd's own loop; the interval is capped at one poll as the RFC
-//! has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose among servers
-//! (`several/ntpd.rs`); with one server they have no effect and are left out.
+//! converges four times sooner than the gain of 16 in ntpd's own loop, and the interval is capped at eight polls. With a
+//! drift file the loop is ntpd's own until the second update, with a constant of 32 s, and the kernel's from then on.
+//! That update hands over a thousandth of its offset, as nanoseconds are still taken for microseconds, and changes no
+//! frequency; the next one does (ntpsec 1.2, by its calls and clocks in the live laboratory). Dispersions choose among
+//! servers (`several/ntpd.rs`); with one server they have no effect and are left out.
 
 use super::{OffsetSample, Servo, SystemClock};
 use ffclock_units::Counter;
@@ -26,6 +28,12 @@ const FLL_GAIN: f64 = 18.0;
 const FLL_GAIN_MIN: f64 = 4.0;
 const ALLAN_INTERCEPT: f64 = 1500.0;
 const FREQUENCY_MAX: f64 = 500e-6;
+/// What the kernel takes at most for the interval between two updates [polls].
+const INTERVAL_MAX: f64 = 8.0;
+/// What the kernel's loop is given of the first offset.
+const HANDED_OVER: f64 = 1e-3;
+/// Of ntpd's own loop at first [s].
+const FIRST_CONSTANT: f64 = 32.0;
 
 /// One stage of the clock filter.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +100,8 @@ enum DisciplineState {
     Unset,
     /// The frequency is known from a file, and nothing was chosen yet (FSET).
     Stored,
+    /// After the first update with such a frequency: ntpd's own loop works the phase off.
+    OwnLoop,
     Frequency,
     Synchronised,
     Spike,
@@ -136,6 +146,9 @@ pub(crate) struct Pll {
     watch: PollWatch,
     /// Requests in a row without an answer.
     lost: u32,
+    /// Requests of the first burst that are still to come, and the best of it: nothing is done before its end.
+    burst: u32,
+    waiting: Option<FilterChoice>,
 }
 
 impl ClockDiscipline {
@@ -163,7 +176,7 @@ impl ClockDiscipline {
     pub(crate) fn large(&mut self, chosen: FilterChoice, sample: &OffsetSample, clock: &mut SystemClock) -> bool {
         let waited = chosen.time - self.update_time;
         match self.state {
-            DisciplineState::Synchronised => {
+            DisciplineState::Synchronised | DisciplineState::OwnLoop => {
                 self.state = DisciplineState::Spike;
                 return false;
             }
@@ -189,15 +202,20 @@ impl ClockDiscipline {
                 self.restart(DisciplineState::Frequency, chosen.time, chosen.offset);
                 return;
             }
-            // The first update adjusts the phase only.
-            DisciplineState::Stored => {}
+            // The first update, and the first of the kernel's loop, adjust the phase only.
+            DisciplineState::Stored | DisciplineState::OwnLoop => {}
             DisciplineState::Frequency if interval < STEP_PATIENCE => return,
             DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / interval,
             DisciplineState::Synchronised | DisciplineState::Spike => self.frequency += self.gain(chosen, interval),
         }
         self.frequency = self.frequency.clamp(-FREQUENCY_MAX, FREQUENCY_MAX);
-        self.phase = chosen.offset;
-        self.restart(DisciplineState::Synchronised, chosen.time, chosen.offset);
+        let (next, share) = match self.state {
+            DisciplineState::Stored => (DisciplineState::OwnLoop, 1.0),
+            DisciplineState::OwnLoop => (DisciplineState::Synchronised, HANDED_OVER),
+            _ => (DisciplineState::Synchronised, 1.0),
+        };
+        self.phase = share * chosen.offset;
+        self.restart(next, chosen.time, chosen.offset);
     }
 
     fn gain(&self, chosen: FilterChoice, interval: f64) -> f64 {
@@ -207,12 +225,16 @@ impl ClockDiscipline {
             change += (chosen.offset - self.update_offset) / (interval.max(ALLAN_INTERCEPT) * average);
         }
         let constant = 4.0 * PLL_GAIN * self.poll;
-        change + chosen.offset * interval.min(self.poll) / (constant * constant)
+        change + chosen.offset * interval.min(INTERVAL_MAX * self.poll) / (constant * constant)
     }
 
     /// A second has passed.
     pub(crate) fn second(&mut self, counter: Counter, clock: &mut SystemClock) {
-        let part = self.phase / (PLL_GAIN * self.poll.clamp(8.0, ALLAN_INTERCEPT));
+        let constant = match self.state {
+            DisciplineState::OwnLoop => FIRST_CONSTANT,
+            _ => PLL_GAIN * self.poll.clamp(8.0, ALLAN_INTERCEPT),
+        };
+        let part = self.phase / constant;
         self.phase -= part;
         clock.set_frequency(counter, self.frequency + part);
     }
@@ -220,11 +242,17 @@ impl ClockDiscipline {
 
 impl Pll {
     /// With the frequency of a drift file, where there is one; the poll is then the configured one from the first
-    /// update on, as ntpd has it.
-    pub(crate) fn started(frequency: Option<f64>, poll: f64) -> Self {
+    /// update on, as ntpd has it, and that update comes at the end of the first burst.
+    pub(crate) fn started(frequency: Option<f64>, poll: f64, burst: u32) -> Self {
         let Some(frequency) = frequency else { return Pll::default() };
         let discipline = ClockDiscipline { state: DisciplineState::Stored, frequency, ..ClockDiscipline::default() };
-        Pll { discipline, watch: PollWatch { poll, last_sample: None }, ..Pll::default() }
+        Pll { discipline, watch: PollWatch { poll, last_sample: None }, burst, ..Pll::default() }
+    }
+
+    /// Whether a request of the first burst was not the last one.
+    fn is_in_burst(&mut self) -> bool {
+        self.burst = self.burst.saturating_sub(1);
+        self.burst > 0
     }
 }
 
@@ -234,7 +262,12 @@ impl Servo for Pll {
         self.watch.note(sample.raw_time);
         self.discipline.poll = self.watch.poll;
         let stage = FilterStage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
-        let Some(chosen) = self.filter.update(stage, self.watch.poll) else { return };
+        let chosen = self.filter.update(stage, self.watch.poll).or(self.waiting.take());
+        if self.is_in_burst() {
+            self.waiting = chosen;
+            return;
+        }
+        let Some(chosen) = chosen else { return };
         if self.discipline.take(chosen, sample, clock) {
             self.filter.clear();
         }
@@ -242,6 +275,7 @@ impl Servo for Pll {
 
     fn lost(&mut self, _: Counter, _: &mut SystemClock) {
         self.lost += 1;
+        self.is_in_burst();
         if self.lost > LOST_MAX {
             self.filter.shift();
         }

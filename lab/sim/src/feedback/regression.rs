@@ -1,12 +1,12 @@
 //! A robust regression over a history of samples, in the manner of chrony.
 //!
 //! Source: chrony's documentation (chrony.conf(5): `minsamples`, `maxsamples`, `maxdelaydevratio`, `maxclockerror`,
-//! `corrtimeratio`, `maxslewrate`, with their defaults) and the description of its statistics in the FAQ and the
-//! comments of its source statistics: weighted least squares over at most 64 samples, weights by the delay in excess of
-//! the smallest, the history cut at the front until the residuals pass a runs test, the frequency set and the phase
-//! slewed. Samples are kept against the uncorrected counter, which spares the rewriting of the history after each
-//! correction. Left out: the asymmetry estimate and the choice of a poll interval; sources
-//! are combined in `several/chrony.rs`.
+//! `maxupdateskew`, `corrtimeratio`, `maxslewrate`, with their defaults or those of Debian), the facts of its
+//! sourcestats.c and reference.c, and the description of its statistics in the FAQ: weighted least squares over at most
+//! 64 samples, weights by the delay in excess of the smallest, the history cut at the front until the residuals pass a
+//! runs test, the frequency moved towards the line's by how well each is known, and the phase slewed. Samples are kept
+//! against the uncorrected counter, which spares the rewriting of the history after each correction. Left out: the
+//! asymmetry estimate and the choice of a poll interval; sources are combined in `several/chrony.rs`.
 
 use super::{OffsetSample, Servo, SystemClock};
 use ffclock_units::Counter;
@@ -19,9 +19,9 @@ const SAMPLES_MIN: usize = 6;
 const RUNS_RATIO: usize = 2;
 /// A line through fewer samples says nothing of its own error.
 const LINE_MIN: usize = 3;
-/// The weight of excess delay, in deviations.
+/// The median of excess delays over the deviation that it stands for.
 const DEVIATION_TO_DISTANCE: f64 = 0.7;
-/// `maxdelaydevratio`.
+/// `maxdelaydevratio` by default.
 const DELAY_DEVIATION_RATIO: f64 = 10.0;
 /// `maxclockerror` [s/s].
 const CLOCK_ERROR_MAX: f64 = 1e-6;
@@ -29,6 +29,16 @@ const CLOCK_ERROR_MAX: f64 = 1e-6;
 const CORRECTION_TIME_RATIO: f64 = 3.0;
 const SLEW_MAX: f64 = 83_333.333e-6;
 const SLEW_S: [f64; 2] = [1.0, 1e4];
+/// `maxupdateskew` as Debian sets it [s/s]: a frequency that is known less well is not taken.
+const UPDATE_SKEW_MAX: f64 = 100e-6;
+/// How much the variance of the clock's own frequency counts, of that of the line's.
+const OWN_SKEW_WEIGHT: f64 = 3.0;
+/// Of the clock's own frequency where nothing is known, and where an earlier run left it [s/s].
+const UNKNOWN_SKEW: f64 = 1.0;
+const LEFT_SKEW: f64 = 0.1e-6;
+/// Student's t at 99.95 % for 1 to 5 degrees of freedom; above, within 2 % of it, the normal quantile with two constants.
+const STUDENT: [f64; 5] = [636.6, 31.6, 12.92, 8.61, 6.87];
+const NORMAL: f64 = 3.29;
 /// The precision of a reading [s].
 const DEVIATION_MIN: f64 = 1e-9;
 /// Five per cent of random sign sequences have fewer runs: this many deviations below their mean.
@@ -58,8 +68,10 @@ pub(crate) struct FittedLine {
 }
 
 /// The samples of one server and the line through them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct SampleHistory {
+    /// `maxdelaydevratio`.
+    delay_deviations: f64,
     points: VecDeque<RegressionPoint>,
     /// How many of the latest points the line may rest on; the others serve the runs test.
     in_use: usize,
@@ -73,21 +85,38 @@ pub(crate) struct Aim {
     /// How far the server is ahead of the clock, and the deviation of that.
     pub(crate) offset: f64,
     pub(crate) offset_deviation: f64,
-    /// Of the uncorrected counter.
+    /// Of the uncorrected counter, and the 99.95 % range of that.
     pub(crate) slope: f64,
+    pub(crate) skew: f64,
 }
 
-/// Corrects a clock: sets the frequency and slews the phase.
-#[derive(Clone, Copy, Debug, Default)]
+/// Corrects a clock: moves the frequency and slews the phase.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Corrector {
     updated: Option<f64>,
+    frequency: f64,
+    skew: f64,
 }
 
 /// History, fit and correction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Regression {
     history: SampleHistory,
     corrector: Corrector,
+}
+
+impl Regression {
+    /// With this `maxdelaydevratio`, and with the frequency that an earlier run left, where one did.
+    pub(crate) fn new(delay_deviations: f64, frequency: Option<f64>) -> Self {
+        let history = SampleHistory { delay_deviations, ..SampleHistory::default() };
+        Regression { history, corrector: Corrector::started(frequency) }
+    }
+}
+
+impl Default for SampleHistory {
+    fn default() -> Self {
+        SampleHistory { delay_deviations: DELAY_DEVIATION_RATIO, points: VecDeque::new(), in_use: 0, line: None }
+    }
 }
 
 impl SampleHistory {
@@ -113,12 +142,20 @@ impl SampleHistory {
         self.points.iter().skip(unused).map(|point| point.delay).fold(f64::INFINITY, f64::min)
     }
 
+    /// Of the distances that delays show: by the median of those that the line may rest on.
+    fn delay_deviation(&self) -> f64 {
+        let mut excess: Vec<f64> = self.in_use().map(|point| (point.delay - self.delay_min()) / 2.0).collect();
+        excess.sort_by(f64::total_cmp);
+        excess.get(excess.len() / 2).map_or(0.0, |median| median / DEVIATION_TO_DISTANCE)
+    }
+
     /// A sample whose delay is out of all proportion is left out, unless its offset is, too. The longer ago the last
     /// one was, the more is allowed: a longer route is accepted in the end.
     fn is_acceptable(&self, sample: &OffsetSample) -> bool {
         let Some(line) = self.line.filter(|_| self.in_use >= SAMPLES_MIN) else { return true };
         let Some(last) = self.points.back() else { return true };
-        let allowed = DELAY_DEVIATION_RATIO * line.deviation + CLOCK_ERROR_MAX * (sample.raw_time - last.time);
+        let rate = CLOCK_ERROR_MAX + line.skew();
+        let allowed = self.delay_deviations * line.deviation + rate * (sample.raw_time - last.time);
         let excess = (sample.delay - self.delay_min()) / 2.0;
         let surprise = sample.raw_offset - line.offset - line.slope * (sample.raw_time - line.time);
         excess <= allowed || surprise.abs() - excess > allowed
@@ -136,9 +173,9 @@ impl SampleHistory {
     fn fit(&mut self) -> Option<FittedLine> {
         let points: Vec<RegressionPoint> = self.points.iter().copied().collect();
         let delay_min = self.delay_min();
-        let scale = self.line.map_or(DEVIATION_MIN, |line| line.deviation);
+        let scale = self.delay_deviation().clamp(DEVIATION_MIN, (delay_min / 2.0).max(DEVIATION_MIN));
         let weight = |point: &RegressionPoint| {
-            let excess = 1.0 + DEVIATION_TO_DISTANCE * (point.delay - delay_min).max(0.0) / 2.0 / scale;
+            let excess = 1.0 + (point.delay - delay_min).max(0.0) / 2.0 / scale;
             1.0 / (excess * excess)
         };
         let weights: Vec<f64> = points.iter().map(weight).collect();
@@ -155,7 +192,19 @@ impl SampleHistory {
     }
 }
 
+impl Default for Corrector {
+    fn default() -> Self {
+        Corrector { updated: None, frequency: 0.0, skew: UNKNOWN_SKEW }
+    }
+}
+
 impl Corrector {
+    /// With the frequency that an earlier run left, where one did.
+    pub(crate) fn started(frequency: Option<f64>) -> Self {
+        let nothing = Corrector::default();
+        frequency.map_or(nothing, |frequency| Corrector { frequency, skew: LEFT_SKEW, ..nothing })
+    }
+
     /// Whether nothing was corrected yet.
     pub(crate) fn is_first(&self) -> bool {
         self.updated.is_none()
@@ -164,7 +213,8 @@ impl Corrector {
     pub(crate) fn correct(&mut self, goal: Aim, counter: Counter, clock: &mut SystemClock) {
         let Aim { time, offset, .. } = goal;
         let interval = self.updated.replace(time).map_or(1.0, |updated| time - updated);
-        clock.set_frequency(counter, goal.slope);
+        self.move_frequency(goal);
+        clock.set_frequency(counter, self.frequency);
         let area = CORRECTION_TIME_RATIO * 0.5 * goal.offset_deviation * interval;
         let duration = (area / offset.abs().max(DEVIATION_MIN)).clamp(SLEW_S[0], SLEW_S[1]);
         let rate = (offset / duration).clamp(-SLEW_MAX, SLEW_MAX);
@@ -172,9 +222,25 @@ impl Corrector {
             clock.slew(counter, rate, offset / rate);
         }
     }
+
+    /// Towards that of the line by how well each is known. What was taken and what was left then widen the own range.
+    fn move_frequency(&mut self, goal: Aim) {
+        let (own, line) = (OWN_SKEW_WEIGHT * self.skew * self.skew, goal.skew * goal.skew);
+        let gain = if goal.skew > UPDATE_SKEW_MAX { 0.0 } else { own / (own + line) };
+        let measured = goal.slope - self.frequency;
+        self.frequency += gain * measured;
+        self.skew += gain * (goal.skew - self.skew) + measured.abs() * libm::sqrt(gain * (1.0 - gain));
+    }
 }
 
 impl FittedLine {
+    /// The 99.95 % range of its slope.
+    pub(crate) fn skew(&self) -> f64 {
+        let freedom = self.count.saturating_sub(2).max(1);
+        let student = STUDENT.get(freedom - 1).copied();
+        student.unwrap_or_else(|| NORMAL * (1.0 + 2.98 / (freedom as f64 - 2.44))) * self.slope_deviation
+    }
+
     fn residual(&self, point: &RegressionPoint) -> f64 {
         point.offset - self.offset - self.slope * (point.time - self.time)
     }
@@ -225,6 +291,41 @@ impl Servo for Regression {
         // sample's own.
         let offset = sample.offset + line.offset - sample.raw_offset;
         let FittedLine { time, slope, offset_deviation, .. } = line;
-        self.corrector.correct(Aim { time, offset, offset_deviation, slope }, sample.counter, clock);
+        let aim = Aim { time, offset, offset_deviation, slope, skew: line.skew() };
+        self.corrector.correct(aim, sample.counter, clock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(count: usize) -> FittedLine {
+        let [offset, slope] = [0.0; 2];
+        FittedLine { time: 0.0, offset, slope, deviation: 1e-6, offset_deviation: 1e-6, slope_deviation: 1e-9, count }
+    }
+
+    #[test]
+    fn the_range_of_a_frequency_is_that_of_students_law() {
+        // Quantiles at 99.95 % for 1, 10, 20 and 40 degrees of freedom.
+        for (count, quantile) in [(3, 636.6), (12, 4.587), (22, 3.850), (42, 3.551)] {
+            let seen = line(count).skew() / 1e-9;
+            assert!((seen / quantile - 1.0).abs() < 0.02, "{count}: {seen}");
+        }
+    }
+
+    #[test]
+    fn a_frequency_moves_by_how_well_both_are_known() {
+        let aim = |slope, skew| Aim { time: 0.0, offset: 0.0, offset_deviation: 1e-6, slope, skew };
+        let mut unknown = Corrector::started(None);
+        unknown.move_frequency(aim(50e-6, 1e-6));
+        assert!((unknown.frequency - 50e-6).abs() < 1e-15 && (unknown.skew - 1e-6).abs() < 1e-9, "{unknown:?}");
+        unknown.move_frequency(aim(60e-6, 200e-6));
+        assert!((unknown.frequency - 50e-6).abs() < 1e-15, "beyond maxupdateskew: {unknown:?}");
+        // 3 of 4 parts of the way, where both are known equally well: 10e-6 * sqrt(3/4 * 1/4) wider.
+        unknown.move_frequency(aim(60e-6, 1e-6));
+        assert!((unknown.frequency - 57.5e-6).abs() < 1e-8 && (unknown.skew - 5.33e-6).abs() < 1e-8, "{unknown:?}");
+        let left = Corrector::started(Some(-50e-6));
+        assert_eq!((left.frequency, left.skew), (-50e-6, 0.1e-6));
     }
 }

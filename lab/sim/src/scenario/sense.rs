@@ -28,6 +28,9 @@ pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     of_oscillator(&scenario.oscillator, scenario.duration)?;
     of_host(&scenario.host)?;
     of_start(scenario)?;
+    if !(scenario.maxdelaydevratio > 0.0 && scenario.maxdelaydevratio.is_finite()) {
+        return refused("maxdelaydevratio", "it must be a number above 0");
+    }
     if scenario.ptp.is_some() || scenario.pulses.is_some() {
         return of_signals(scenario);
     }

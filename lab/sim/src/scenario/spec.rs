@@ -52,6 +52,9 @@ pub struct Scenario {
     pub reading: Option<Length>,
     /// What an earlier run has left with the clocks; left out: nothing.
     pub start: Option<StartSpec>,
+    /// The model of chrony leaves out what is late by this many deviations: its option of that name.
+    #[serde(default = "Scenario::default_maxdelaydevratio")]
+    pub maxdelaydevratio: f64,
     /// The counter of the host.
     #[serde(default)]
     pub counter: CounterKind,
@@ -101,6 +104,9 @@ impl Scenario {
     }
     fn default_burst() -> u32 {
         8
+    }
+    fn default_maxdelaydevratio() -> f64 {
+        10.0
     }
 }
 

@@ -26,9 +26,6 @@ const SCORE_LIMIT: f64 = 10.0;
 const DISTANT_PENALTY: u32 = 32;
 /// A source is older than its first updates when its register of reachability is full.
 const REACH_BITS: u32 = 8;
-/// Quantiles of Student's t at 95 % for 1 to 5 degrees of freedom; above, 1.96 and a part that falls with them.
-const STUDENT: [f64; 5] = [12.71, 4.30, 3.18, 2.78, 2.57];
-
 /// One server.
 #[derive(Clone, Debug)]
 struct ChronySource {
@@ -74,13 +71,6 @@ pub(crate) struct Chrony {
     sources: Vec<ChronySource>,
     selected: Option<usize>,
     corrector: Corrector,
-}
-
-/// The 95 % range of the frequency.
-fn skew(line: &FittedLine) -> f64 {
-    let freedom = line.count.saturating_sub(2).max(1);
-    let student = STUDENT.get(freedom - 1).copied().unwrap_or(1.96 + 2.8 / freedom as f64);
-    student * line.slope_deviation
 }
 
 impl Chrony {
@@ -147,7 +137,7 @@ impl Chrony {
     fn combine(&mut self, agreeing: &[Selectable], selected: &Selectable, now: f64) -> Aim {
         let (mut offsets, mut slopes) = (Sum::default(), Sum::default());
         let reference = selected.line.at(now);
-        let mut square = 0.0;
+        let (mut square, mut certainty) = (0.0, 0.0);
         for one in agreeing {
             let Some(source) = self.sources.get_mut(one.server) else { continue };
             if !source.stays_near(one, selected) {
@@ -162,12 +152,14 @@ impl Chrony {
                 one.line.slope,
                 1.0 / (one.line.slope_deviation * one.line.slope_deviation).max(f64::MIN_POSITIVE),
             );
+            certainty += 1.0 / (one.line.skew() * one.line.skew()).max(f64::MIN_POSITIVE);
         }
         Aim {
             time: now,
             offset: offsets.mean(),
             offset_deviation: libm::sqrt(square / offsets.weight),
             slope: slopes.mean(),
+            skew: 1.0 / libm::sqrt(certainty),
         }
     }
 }
@@ -194,7 +186,7 @@ impl ChronySource {
     /// The interval about the best single sample: the one with the smallest distance.
     fn selectable(&self, server: usize, now: f64) -> Option<Selectable> {
         let line = self.history.line.filter(|line| self.is_reachable && line.deviation <= JITTER_MAX)?;
-        let skew = skew(&line);
+        let skew = line.skew();
         let distance = |delay: f64, claimed: f64, time: f64| 0.5 * delay + claimed + (now - time) * skew;
         let each = self.history.in_use().map(|point| (distance(point.delay, point.claimed, point.time), point));
         let (distance, best) = each.min_by(|one, other| one.0.total_cmp(&other.0))?;
@@ -207,7 +199,7 @@ impl ChronySource {
     fn stays_near(&mut self, one: &Selectable, selected: &Selectable) -> bool {
         let limit = COMBINE_LIMIT * (selected.distance + RESELECT_DISTANCE);
         let apart = (selected.line.slope - one.line.slope).abs();
-        let allowed = COMBINE_LIMIT * (skew(&selected.line) + skew(&one.line) + CLOCK_ERROR_MAX);
+        let allowed = COMBINE_LIMIT * (selected.line.skew() + one.line.skew() + CLOCK_ERROR_MAX);
         if one.server != selected.server && (one.distance > limit || apart > allowed) {
             self.distant = if self.samples >= REACH_BITS { DISTANT_PENALTY } else { 1 };
         } else {
@@ -342,11 +334,5 @@ mod tests {
         assert_eq!(deepest(&three), Some((1.0, 3.0)));
         assert_eq!(deepest(&three[1..]), None);
         assert_eq!(deepest(&[]), None);
-    }
-
-    #[test]
-    fn the_range_of_a_frequency_is_that_of_students_law() {
-        let of = |count: usize| skew(&FittedLine { count, ..source(0.0, 1.0).line }) / 1e-9;
-        assert!((of(3) - 12.71).abs() < 1e-9 && (of(12) - 2.228).abs() < 0.02 && (of(62) - 2.0).abs() < 0.02);
     }
 }
