@@ -15,9 +15,8 @@ use crate::resolve::{LookUp, of_system};
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterId, HostReadings, Nominal, NominalError};
 use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
-use ffclock_estimator::RateMemory;
 use ffclock_sys::{SharedVmClock, VmClockError, places};
-use ffclock_units::{Counter, CounterEpoch, MachineMark, Rate};
+use ffclock_units::{Counter, CounterEpoch, MachineMark, Rate, RateMemory};
 use std::path::Path;
 
 /// The machine's account of its counters; a test substitutes its own.

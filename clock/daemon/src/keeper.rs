@@ -32,7 +32,7 @@ use electing::{Election, Published};
 use ffclock_counter::Break;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper};
-use ffclock_trace::{Recorder, RememberedRate, TraceHeader};
+use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status};
 use polling::Polling;
 use pools::Pools;
@@ -390,11 +390,7 @@ impl<'a> Keeper<'a> {
         let header = TraceHeader {
             counter: Some(self.host_counter.kind().name().to_owned()),
             nominal: Some(self.host_counter.nominal.period),
-            remembered: self.context.rate.map(|known| RememberedRate {
-                period: known.period,
-                bound: known.bound,
-                wander: known.wander,
-            }),
+            remembered: self.context.rate,
             created: Some(created),
             truth: false,
             metadata,

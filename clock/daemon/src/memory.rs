@@ -8,8 +8,7 @@
 //! boot but not its temperature, and a guest may be started on another machine, or moved to one while it runs.
 
 use ffclock_counter::{CounterId, is_guest};
-use ffclock_estimator::RateMemory;
-use ffclock_units::{MachineMark, Period, Rate, Span};
+use ffclock_units::{MachineMark, Period, Rate, RateMemory, Span};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;

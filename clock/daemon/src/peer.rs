@@ -24,14 +24,14 @@ use crate::resolve::{Resolver, literal};
 use crate::slowdowns::Slowdowns;
 pub(crate) use feed::Counterpart;
 use feed::{Feed, Note};
-use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, ProvenInterval, RateMemory, Verdict};
+use ffclock_estimator::{Chosen, Ensemble, Estimator, Learned, ProvenInterval, Verdict};
 use ffclock_nts::mac::SymmetricKey;
 use ffclock_source::{Event, Nonce, PollPlace, Reachability, Source};
 use ffclock_sys::{BestStamp, SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{
-    Counter, CounterEpoch, Estimate, Exchange, LeapTable, Moment, Mono, Period, Server, ServerIdentity, ServerQuality,
-    Span, Stamp, Status, Utc,
+    Counter, CounterEpoch, Estimate, Exchange, LeapTable, Moment, Mono, Period, RateMemory, Server, ServerIdentity,
+    ServerQuality, Span, Stamp, Status, Utc,
 };
 use guard::{OpenedDatagram, PacketGuard};
 use link::{BUFFER_BYTES, Link};

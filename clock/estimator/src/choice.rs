@@ -1,10 +1,10 @@
 //! Which algorithm: a choice by name, and an estimator that is whichever was chosen.
 
-use crate::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Outcome, ProvenInterval, RateMemory, Summary};
+use crate::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Outcome, ProvenInterval, Summary};
 use alloc::boxed::Box;
 use core::fmt;
 use core::str::FromStr;
-use ffclock_units::{Counter, Estimate, Exchange, OptionDoc, OptionError, OptionValue, ParseError, Period};
+use ffclock_units::{Counter, Estimate, Exchange, OptionDoc, OptionError, OptionValue, ParseError, Period, RateMemory};
 
 /// The algorithms there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

@@ -13,8 +13,8 @@ pub use classic::Classic;
 pub use ensemble::{Ensemble, EnsembleMember, MOST_SERVERS};
 pub use learned::Learned;
 
-use crate::{Outcome, RateMemory, Summary};
-use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Span, Tai};
+use crate::{Outcome, Summary};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, RateMemory, Span, Tai};
 
 /// An algorithm that turns exchanges into an estimate.
 pub trait Estimator {

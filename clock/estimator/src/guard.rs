@@ -17,11 +17,11 @@ mod wander;
 use crate::frame::{Frame, Move, Point, Slope};
 use crate::interval::Interval;
 use crate::tuning::guard::{FRAME_REACH, LARGEST_NOMINAL_ERROR, NOMINAL_ROOM, RATE_ROUNDING, ROUNDING, YOUNG};
-use crate::{ClassicConfig, Event, Events, Outcome, ProvenInterval, RateMemory, Rejection, Verdict};
+use crate::{ClassicConfig, Event, Events, Outcome, ProvenInterval, Rejection, Verdict};
 use admission::{Admission, Familiarity, Identities};
 use assumptions::Assumptions;
 use challenge::{Challenge, ChallengeContext, Resolution};
-use ffclock_units::{Bound, Counter, Exchange, GrowthRate, Moment, Period, Rate, Tai};
+use ffclock_units::{Bound, Counter, Exchange, GrowthRate, Moment, Period, Rate, RateMemory, Tai};
 use proof::{Proof, ProofStanding, alone_calibrated};
 use shortest::ShortestTrips;
 

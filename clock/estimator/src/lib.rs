@@ -39,7 +39,7 @@ mod tuning;
 pub use choice::{Algorithm, Chosen, Configs};
 pub use config::{ClassicConfig, LearnedConfig};
 pub use estimators::{Classic, Ensemble, EnsembleMember, Estimator, Learned, MOST_SERVERS, ProvenInterval};
-pub use outcome::{Agreement, Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
+pub use outcome::{Agreement, Event, Events, Outcome, Rejection, Summary, Verdict};
 pub use quorum::{
     Belief, ServerClock, Unheard, VoteResult, VotedBounds, Voter, VotingRules, beliefs, growth_beside, interval_growth,
     select, vote, without_majority,

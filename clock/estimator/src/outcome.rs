@@ -280,18 +280,6 @@ impl Agreement {
     }
 }
 
-/// What is worth keeping about a counter across a restart.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateMemory {
-    /// The long-term period.
-    pub period: Period,
-    /// The largest relative error of `period` that was not excluded when it was kept.
-    pub bound: Rate,
-    /// The wander that the data showed, if it is larger than the configured one: at least this much is assumed again,
-    /// within the limit that holds for learning it.
-    pub wander: Option<Rate>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{DAY, HOUR, Lab, World};
-use ffclock_estimator::{ClassicConfig, Estimator, Event, Learned, LearnedConfig, RateMemory, Rejection, Verdict};
-use ffclock_units::{Bound, Period, Rate, Span, Status};
+use ffclock_estimator::{ClassicConfig, Estimator, Event, Learned, LearnedConfig, Rejection, Verdict};
+use ffclock_units::{Bound, Period, Rate, RateMemory, Span, Status};
 
 /// Half a day of settled work on a LAN.
 fn settled(seed: u64) -> Lab {

@@ -1,7 +1,7 @@
 //! The header of a trace.
 
 use crate::Fault;
-use ffclock_units::{Moment, Period, Rate, Utc};
+use ffclock_units::{Moment, Period, Rate, RateMemory, Utc};
 use std::fmt::Write;
 
 /// The header of a trace. Native traces and the `#` lines in front of a CSV header share its text form, `key=value`
@@ -13,7 +13,7 @@ pub struct TraceHeader {
     /// The nominal period of the counter, from which an estimator starts.
     pub nominal: Option<Period>,
     /// What was known of the counter's rate from before.
-    pub remembered: Option<RememberedRate>,
+    pub remembered: Option<RateMemory>,
     /// The beginning of the recording, by the system clock of the host.
     pub created: Option<Moment<Utc>>,
     /// Whether the rows may carry reference times. A native trace without them has smaller records.
@@ -21,17 +21,6 @@ pub struct TraceHeader {
     /// All other keys, in the order given. `server.N` names server N. Keys are lower-case letters, digits, `.`, `_` and
     /// `-`.
     pub metadata: Vec<(String, String)>,
-}
-
-/// What a clock knew of its counter's rate when a recording began.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RememberedRate {
-    /// The period of the counter.
-    pub period: Period,
-    /// The largest relative error of `period` that was not excluded.
-    pub bound: Rate,
-    /// The wander that earlier data showed, if it is larger than the configured one.
-    pub wander: Option<Rate>,
 }
 
 impl TraceHeader {
@@ -53,7 +42,7 @@ impl TraceHeader {
                 self.nominal = Some(hertz.ok_or_else(damaged)?);
             }
             "frequency_hz" => {}
-            "remembered_rate" => self.remembered = Some(RememberedRate::parse(value).ok_or_else(damaged)?),
+            "remembered_rate" => self.remembered = Some(parse_memory(value).ok_or_else(damaged)?),
             "created_utc_ns" => {
                 let nanos = crate::decimal::nanoseconds(value.as_bytes()).map_err(|_| damaged())?;
                 self.created = Some(Moment::from_origin(nanos));
@@ -80,8 +69,8 @@ impl TraceHeader {
             line("period", &period_text(period));
             line("frequency_hz", &format!("{:.6}", period.as_hertz()));
         }
-        let remembered = self.remembered.map(RememberedRate::text);
-        if let Some(text) = remembered.filter(|text| RememberedRate::parse(text).is_some()) {
+        let remembered = self.remembered.map(memory_text);
+        if let Some(text) = remembered.filter(|text| parse_memory(text).is_some()) {
             line("remembered_rate", &text);
         }
         if let Some(created) = self.created {
@@ -106,24 +95,23 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(fits)
 }
 
-impl RememberedRate {
-    /// The exact text form: the period, its largest relative error and, where there is one, the wander, both in s/s.
-    fn text(self) -> String {
-        let rates = [Some(self.bound), self.wander].into_iter().flatten();
-        rates.fold(period_text(self.period), |text, rate| format!("{text} {:?}", rate.as_fraction()))
-    }
+/// The exact text form of what was remembered: the period, its largest relative error and, where there is one, the
+/// wander, both in s/s.
+fn memory_text(memory: RateMemory) -> String {
+    let rates = [Some(memory.bound), memory.wander].into_iter().flatten();
+    rates.fold(period_text(memory.period), |text, rate| format!("{text} {:?}", rate.as_fraction()))
+}
 
-    fn parse(text: &str) -> Option<Self> {
-        let (period, rates) = text.split_once(' ')?;
-        let rate = |word: &str| word.parse().ok().filter(|rate: &f64| *rate > 0.0 && *rate < 1.0);
-        let rates: Option<Vec<f64>> = rates.split_ascii_whitespace().map(rate).collect();
-        let (bound, wander) = match rates?[..] {
-            [bound] => (bound, None),
-            [bound, wander] => (bound, Some(Rate::from_fraction(wander))),
-            _ => return None,
-        };
-        Some(RememberedRate { period: parse_period(period)?, bound: Rate::from_fraction(bound), wander })
-    }
+fn parse_memory(text: &str) -> Option<RateMemory> {
+    let (period, rates) = text.split_once(' ')?;
+    let rate = |word: &str| word.parse().ok().filter(|rate: &f64| *rate > 0.0 && *rate < 1.0);
+    let rates: Option<Vec<f64>> = rates.split_ascii_whitespace().map(rate).collect();
+    let (bound, wander) = match rates?[..] {
+        [bound] => (bound, None),
+        [bound, wander] => (bound, Some(Rate::from_fraction(wander))),
+        _ => return None,
+    };
+    Some(RateMemory { period: parse_period(period)?, bound: Rate::from_fraction(bound), wander })
 }
 
 /// The exact text form of a period: the mantissa in hexadecimal, `>>`, the shift.
@@ -149,7 +137,7 @@ mod tests {
             let header = TraceHeader {
                 counter: Some("tsc".into()),
                 nominal: Period::from_hertz(2_994_374_321.7),
-                remembered: Some(RememberedRate { period, bound: Rate::from_ppm(0.3), wander }),
+                remembered: Some(RateMemory { period, bound: Rate::from_ppm(0.3), wander }),
                 truth: true,
                 metadata: vec![("server.0".into(), "ntp.example".into()), ("note".into(), "a=b".into())],
                 created: Some(Moment::from_origin(Span::from_nanos(1_700_000_000_123_456_789))),
@@ -170,7 +158,7 @@ mod tests {
         assert_eq!(header.lines(), "truth=no\nd=ok\n");
         let period = Period::from_hertz(1e9).unwrap();
         for bound in [0.0, 1.0, f64::INFINITY, f64::NAN] {
-            let remembered = Some(RememberedRate { period, bound: Rate::from_fraction(bound), wander: None });
+            let remembered = Some(RateMemory { period, bound: Rate::from_fraction(bound), wander: None });
             assert_eq!(TraceHeader { remembered, ..TraceHeader::default() }.lines(), "truth=no\n", "{bound}");
         }
     }

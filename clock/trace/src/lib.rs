@@ -26,7 +26,7 @@ mod sniff;
 
 pub use csv::CsvWriter;
 pub use error::{Fault, TraceError, TracePlace};
-pub use header::{RememberedRate, TraceHeader};
+pub use header::TraceHeader;
 pub use native::Recorder;
 pub use reader::TraceReader;
 pub use row::{ServerIndex, TraceRow, Truth};

@@ -38,8 +38,8 @@ pub use options::{OptionDoc, OptionError, OptionValue};
 pub use period::Period;
 pub use rate::Rate;
 pub use records::{
-    Estimate, Exchange, GrowingBound, GrowthRate, Leap, Reading, ServerIdentity, ServerQuality, Stamp, StampLocation,
-    Status, TaiReading,
+    Estimate, Exchange, GrowingBound, GrowthRate, Leap, RateMemory, Reading, ServerIdentity, ServerQuality, Stamp,
+    StampLocation, Status, TaiReading,
 };
 pub use span::Span;
 pub use stamp_shift::{StampMove, StampShift};

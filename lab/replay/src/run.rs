@@ -5,9 +5,9 @@ use crate::report::{self, Report};
 use crate::retrospect::{Hindsight, Retrospect, SettledStep};
 use crate::selection::Selection;
 use crate::track::{Detail, ReplayStep, ReplayTrack};
-use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator, RateMemory};
-use ffclock_trace::{RememberedRate, TraceError, TraceReader, TraceRow};
-use ffclock_units::{Period, Span};
+use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
+use ffclock_trace::{TraceError, TraceReader, TraceRow};
+use ffclock_units::{Period, RateMemory, Span};
 
 /// What to replay, and how.
 #[derive(Clone, Debug)]
@@ -229,8 +229,7 @@ impl<O: ReplayObserver> Replay<'_, O> {
 
     /// What the recorder knew of the rate; a period that the plan gives stands alone.
     fn remembered(&self, nominal: &StartPeriod) -> Option<RateMemory> {
-        let traced = self.reader.header().remembered.filter(|_| nominal.source != StartPeriodSource::Given);
-        traced.map(|RememberedRate { period, bound, wander }| RateMemory { period, bound, wander })
+        self.reader.header().remembered.filter(|_| nominal.source != StartPeriodSource::Given)
     }
 
     fn nominal(&self, first: &[TraceRow]) -> Result<StartPeriod, ReplayError<O::Error>> {

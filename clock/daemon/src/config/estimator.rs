@@ -1,7 +1,7 @@
 //! How exchanges become a clock: the algorithm, and the options of each.
 
-use ffclock_estimator::{Algorithm, Chosen, ClassicConfig, Configs, LearnedConfig, RateMemory};
-use ffclock_units::{OptionDoc, OptionError, Period};
+use ffclock_estimator::{Algorithm, Chosen, ClassicConfig, Configs, LearnedConfig};
+use ffclock_units::{OptionDoc, OptionError, Period, RateMemory};
 
 ffclock_units::options! {
     /// The choice of the algorithm.

@@ -8,8 +8,7 @@ use crate::config::ServerConfig;
 use crate::memory::{Circumstances, RateStore};
 use crate::peer::Peer;
 use ffclock_counter::read_suspended;
-use ffclock_estimator::RateMemory;
-use ffclock_units::Rate;
+use ffclock_units::{Rate, RateMemory};
 
 impl Keeper<'_> {
     fn store(&mut self) -> Option<RateStore> {

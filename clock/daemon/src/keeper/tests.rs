@@ -26,12 +26,11 @@ use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
     Choice, Chosen, CounterId, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,
 };
-use ffclock_estimator::RateMemory;
 use ffclock_freebsd::{KernelEstimate, KernelStatus};
 use ffclock_page::ReadError;
 use ffclock_sys::{Interest, SharedPageReader};
-use ffclock_trace::{RememberedRate, TraceReader};
-use ffclock_units::{Counter, LeapAnnouncement, LeapStep, Rate, Reading, Ticks};
+use ffclock_trace::TraceReader;
+use ffclock_units::{Counter, LeapAnnouncement, LeapStep, Rate, RateMemory, Reading, Ticks};
 use ffclock_wire::LeapIndicator;
 use server::{TestServer, Truth};
 use std::cell::RefCell;

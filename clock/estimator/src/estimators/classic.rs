@@ -1,8 +1,8 @@
 //! The classic estimator: the guard with the classic filter behind it.
 
 use super::guarded::Guarded;
-use crate::{ClassicConfig, Estimator, Outcome, ProvenInterval, RateMemory, Summary};
-use ffclock_units::{Counter, Estimate, Exchange, Period};
+use crate::{ClassicConfig, Estimator, Outcome, ProvenInterval, Summary};
+use ffclock_units::{Counter, Estimate, Exchange, Period, RateMemory};
 
 /// The RADclock algorithm with windows in time and a proven bound.
 ///

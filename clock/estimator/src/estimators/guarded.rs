@@ -5,9 +5,10 @@ use crate::classic::{Admitted, ClassicMeasured, Filter};
 use crate::frame::{Point, Slope};
 use crate::guard::{Decision, Entry, Examined, Guard, Passage};
 use crate::outcome::Measure;
-use crate::{Agreement, ClassicConfig, Event, Events, Outcome, RateMemory, Summary, Verdict};
+use crate::{Agreement, ClassicConfig, Event, Events, Outcome, Summary, Verdict};
 use ffclock_units::{
-    ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Period, Rate, StandardUncertainty, Status, Tai,
+    ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Period, Rate, RateMemory, StandardUncertainty, Status,
+    Tai,
 };
 
 /// The guard and the classic filter.

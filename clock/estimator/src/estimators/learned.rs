@@ -10,11 +10,11 @@ use crate::learned::{Filter, Input, Measured, Revisions, State};
 use crate::outcome::Measure;
 use crate::tuning::learned::DISAGREEMENT;
 use crate::{
-    Agreement, ClassicConfig, Estimator, Event, Events, LearnedConfig, Outcome, ProvenInterval, RateMemory, Rejection,
-    Summary, Verdict,
+    Agreement, ClassicConfig, Estimator, Event, Events, LearnedConfig, Outcome, ProvenInterval, Rejection, Summary,
+    Verdict,
 };
 use ffclock_units::{
-    ClockError, Counter, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty, Status,
+    ClockError, Counter, Estimate, Exchange, GrowthRate, Period, Rate, RateMemory, Span, StandardUncertainty, Status,
 };
 
 /// The learned algorithm within the bounds of the guard.

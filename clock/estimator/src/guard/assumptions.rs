@@ -1,11 +1,10 @@
 //! What the guard takes for granted about the counter, the path and the server, derived from the options once.
 
 use crate::ClassicConfig;
-use crate::RateMemory;
 use crate::frame::Slope;
 use crate::history::Shape;
 use crate::tuning::guard::{PROOF_BINS, PROOF_CAPACITY, PROOF_CROWD, RATE_PROOF_SPAN, WANDER_LIMIT, WANDER_STEP};
-use ffclock_units::{Bound, Period, Rate};
+use ffclock_units::{Bound, Period, Rate, RateMemory};
 
 /// Seconds and s/s.
 #[derive(Clone, Debug)]

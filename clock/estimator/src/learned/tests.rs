@@ -5,10 +5,10 @@ use crate::bank::group::{Evident, RATE, THETA};
 use crate::bank::lanes::{LANES, Lanes};
 use crate::bank::revision::{Change, Revision};
 use crate::guard::{Decision, Entry, Examined, Guard};
-use crate::{ClassicConfig, Estimator, Event, Events, Learned, LearnedConfig, RateMemory};
+use crate::{ClassicConfig, Estimator, Event, Events, Learned, LearnedConfig};
 use alloc::vec::Vec;
 use ffclock_units::{
-    Counter, Direction, Exchange, Moment, Period, Rate, ServerQuality, Span, Stamp, StampLocation, Ticks,
+    Counter, Direction, Exchange, Moment, Period, Rate, RateMemory, ServerQuality, Span, Stamp, StampLocation, Ticks,
 };
 
 /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.

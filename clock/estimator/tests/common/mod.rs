@@ -5,12 +5,10 @@
 
 pub mod host;
 
-use ffclock_estimator::{
-    Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig, Outcome, RateMemory, Verdict,
-};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig, Outcome, Verdict};
 use ffclock_units::{
-    Bound, Counter, Exchange, Leap, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation, Status,
-    Tai, Ticks,
+    Bound, Counter, Exchange, Leap, Moment, Period, RateMemory, ServerIdentity, ServerQuality, Span, Stamp,
+    StampLocation, Status, Tai, Ticks,
 };
 
 /// A xorshift generator: the same numbers on every machine.

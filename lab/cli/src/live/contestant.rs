@@ -8,8 +8,7 @@ use crate::failure::Failure;
 use crate::lab::worker::WorkerRights;
 use ffclock_counter::CounterId;
 use ffclock_daemon::memory::{Circumstances, RateStore};
-use ffclock_estimator::RateMemory;
-use ffclock_units::{Period, Rate};
+use ffclock_units::{Period, Rate, RateMemory};
 use std::fs;
 use std::path::{Path, PathBuf};
 

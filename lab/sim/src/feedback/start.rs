@@ -5,8 +5,7 @@ use super::SystemClock;
 use crate::counter::SimulatedCounter;
 use crate::scenario::{Scenario, StartSpec};
 use crate::world::begin;
-use ffclock_estimator::RateMemory;
-use ffclock_units::{Counter, Moment, Period, Rate, Tai};
+use ffclock_units::{Counter, Moment, Period, Rate, RateMemory, Tai};
 
 /// How well an earlier run knew the rate [ppm], as the drift files and memories of the live laboratory say.
 const RATE_ERROR_PPM: f64 = 0.1;

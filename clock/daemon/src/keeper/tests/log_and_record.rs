@@ -30,8 +30,7 @@ fn a_recording_says_what_was_known_of_the_rate() {
         let options = "counter = \"tsc\"\nrecord = \"DIRECTORY/record\"";
         let case = Case::start_remembering("recorded-rate", servers, options, Some(memory));
         let header = TraceReader::open(&case.recorded()[0]).unwrap().header().clone();
-        let RememberedRate { period, bound, wander } = header.remembered.unwrap();
-        assert_eq!(RateMemory { period, bound, wander }, memory);
+        assert_eq!(header.remembered, Some(memory));
     }
 }
 
