@@ -99,8 +99,8 @@ fn give_addresses(server: &str, contestant: &str, number: usize) -> Result<(), F
     know(contestant, CONTESTANT_END, [&addresses[0], &here])
 }
 
-/// Who has an address is known from the start. Otherwise a kernel asks for it, in the middle of an exchange, whenever it
-/// has forgotten; all namespaces of a host together remember 128 of those that are not used for a minute.
+/// Who has an address is known from the start. Otherwise a kernel that has forgotten asks for it, in the middle of an
+/// exchange; all namespaces of a host together remember 128 of those that are not used for a minute.
 fn know(pid: &str, device: &str, [address, link]: [&str; 2]) -> Result<(), Failure> {
     inside(pid, &["ip", "neighbour", "replace", address, "lladdr", link, "nud", "permanent", "dev", device])
 }

@@ -3,8 +3,8 @@
 //! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), section 11.3 (clock discipline, appendix A.5.5.6) and
 //! 11.4 (clock adjust, appendix A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it
 //! leaves the loop to the Linux kernel, as it does by default (kernel/time/ntp.c: phase time constant 4 polls), which
-//! converges four times sooner than the gain of 16 in ntpd's own loop, and the interval is capped at eight polls. With a
-//! drift file the loop is ntpd's own until the second update, with a constant of 32 s, and the kernel's from then on.
+//! converges four times sooner than with the gain of 16 in ntpd's own loop; the interval is capped at eight polls. With
+//! a drift file the loop is ntpd's own until the second update, with a constant of 32 s, and the kernel's from then on.
 //! That update hands over a thousandth of its offset, as nanoseconds are still taken for microseconds, and changes no
 //! frequency; the next one does (ntpsec 1.2, by its calls and clocks in the live laboratory). Dispersions choose among
 //! servers (`several/ntpd.rs`); with one server they have no effect and are left out.

@@ -36,7 +36,7 @@ const OWN_SKEW_WEIGHT: f64 = 3.0;
 /// Of the clock's own frequency where nothing is known, and where an earlier run left it [s/s].
 const UNKNOWN_SKEW: f64 = 1.0;
 const LEFT_SKEW: f64 = 0.1e-6;
-/// Student's t at 99.95 % for 1 to 5 degrees of freedom; above, within 2 % of it, the normal quantile with two constants.
+/// Student's t at 99.95 % for 1 to 5 degrees of freedom; above, within 2 %, the normal quantile with two constants.
 const STUDENT: [f64; 5] = [636.6, 31.6, 12.92, 8.61, 6.87];
 const NORMAL: f64 = 3.29;
 /// The precision of a reading [s].
