@@ -202,11 +202,11 @@ fn densities_are_fine_on_a_short_path_of_a_clock_of_one_server() {
     assert!(median_on_a_cable(kernel, 2, 0) > 0.2);
 }
 
-/// An exchange of two hosts whose processors have to wake for each packet, 2.2 us and some tens of nanoseconds, but for
-/// the packet of this way that is `early`, ns.
-fn between_sleepers(number: u64, early: [u64; 2]) -> Exchange {
+/// An exchange of two hosts whose processors have to wake for each packet, 2.2 us and as much as the ways scatter by in
+/// some steps, but for the packet of this way that is `early`; all ns.
+fn between_sleepers(number: u64, scatter: [u64; 2], early: [u64; 2]) -> Exchange {
     let begin = number * 1_000_000_000;
-    let wakes = [number * 7 % 11, number * 5 % 13].map(|scatter| 2_200 + 30 * scatter);
+    let wakes = [2_200 + scatter[0] * (number * 7 % 11), 2_200 + scatter[1] * (number * 5 % 13)];
     let [there, back] = [wakes[0] - early[0], wakes[1] - early[1]];
     let location = StampLocation::Kernel;
     let stamp = |ns: u64| Stamp { counter: Counter::from_raw(begin + ns), width: Ticks::from_raw(160), location };
@@ -223,13 +223,13 @@ fn between_sleepers(number: u64, early: [u64; 2]) -> Exchange {
 }
 
 /// The largest error, us, of a clock between such hosts, after it has settled, where one packet of this way is early.
-fn largest_error_by_one(way: Direction, early_ns: u64) -> f64 {
+fn largest_error_by_one(way: Direction, scatter: [u64; 2], early_ns: u64) -> f64 {
     let nominal = Period::from_hertz(1e9).unwrap();
     let kept = RateMemory { period: nominal, bound: Rate::from_ppm(0.1), wander: None };
     let mut clock = Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, Some(kept));
     let off_us = |number: u64| {
         let early = Direction::BOTH.map(|one| if number == 60 && one == way { early_ns } else { 0 });
-        let exchange = between_sleepers(number, early);
+        let exchange = between_sleepers(number, scatter, early);
         clock.update(&exchange);
         let counter = exchange.received.counter;
         let truth = Moment::from_origin(Span::from_nanos(i128::from(counter.raw())));
@@ -242,11 +242,22 @@ fn largest_error_by_one(way: Direction, early_ns: u64) -> f64 {
 fn one_packet_that_waited_for_no_processor_does_not_move_the_clock() {
     for way in Direction::BOTH {
         for early_ns in [700, 1_500] {
-            let error = largest_error_by_one(way, early_ns);
+            let error = largest_error_by_one(way, [30, 30], early_ns);
             assert!(error < 0.05, "{way:?}, {early_ns} ns: {error}");
         }
         // So near, it may be the first of its queue, and shows a floor.
-        let error = largest_error_by_one(way, 400);
+        let error = largest_error_by_one(way, [30, 30], 400);
         assert!((0.09..0.2).contains(&error), "{way:?}: {error}");
+    }
+}
+
+/// Where the ways scatter differently, they do not wait for the same: one packet before a queue shows the floor of its
+/// way, and moves the clock by half of what it was early.
+#[test]
+fn one_packet_before_the_queue_of_its_way_shows_the_floor() {
+    for early_ns in [700, 1_500, 2_100] {
+        let error = largest_error_by_one(Direction::Outgoing, [30, 90], early_ns);
+        let moved = error / (early_ns as f64 * 0.5e-3);
+        assert!((0.9..1.3).contains(&moved), "{early_ns} ns: {error}");
     }
 }
