@@ -136,7 +136,7 @@ fn listener(name: &str, scenario: &Scenario, cast: &Cast<'_>) -> Option<Box<dyn 
             Box::new(FeedForward::new(Box::new(learned)))
         }
         "ptp4l" => Box::new(Ptp4l::new(nominal, pi(scenario).started(frequency)).started(&start)),
-        "ptpd" => Box::new(Ptpd::new(nominal, &start)),
+        "ptpd" => Box::new(Ptpd::new(nominal, scenario.poll.seconds(), &start)),
         OPTIMUM => Box::new(Optimum::new(scenario)),
         "linreg" => Box::new(linreg().started(&start)),
         LINREG_RAW => Box::new(linreg().started(&start).processing(StampProcessing::RawWeight)),

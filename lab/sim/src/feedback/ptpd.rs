@@ -2,7 +2,7 @@
 //!
 //! Sources: K. Correll, N. Barendt, M. Branicky, "Design considerations for software only implementations of the IEEE
 //! 1588 precision time protocol", 2005 (both filters and the servo), and ptpd2.conf(5) with its defaults
-//! (`servo:kp` 0.1, `servo:ki` 0.001, `servo:dt_method` constant, `servo:delayfilter_stiffness` 6,
+//! (`servo:kp` 0.1, `servo:ki` 0.001 for each second, by `servo:dt_method` constant; `servo:delayfilter_stiffness` 6,
 //! `clock:max_offset_ppm` 500, `clock:drift_handling` preserve). The delay is half the sum of the newest Sync's way and
 //! of the Delay_Req's, whatever the clock did between the two; a negative one is ignored. Left out: the filters of
 //! outliers, which are off by default.
@@ -19,6 +19,8 @@ const DRIFT_MAX: f64 = 500e-6;
 #[derive(Clone, Debug)]
 pub(crate) struct Ptpd {
     nominal: Period,
+    /// Between two Syncs [s].
+    interval: f64,
     /// From the first Sync on, which sets it, unless an earlier run left one.
     clock: Option<SystemClock>,
     /// The way of the newest Sync by this clock [s].
@@ -47,9 +49,11 @@ impl StiffFilter {
 }
 
 impl Ptpd {
-    pub(crate) fn new(nominal: Period, start: &ClockStart) -> Self {
+    /// For Syncs at this interval [s].
+    pub(crate) fn new(nominal: Period, interval: f64, start: &ClockStart) -> Self {
         Ptpd {
             nominal,
+            interval,
             clock: start.clock().map(|(clock, _)| clock),
             sync: None,
             delay: StiffFilter::default(),
@@ -98,7 +102,7 @@ impl Ptpd {
             return;
         }
         let average = (offset + std::mem::replace(&mut self.offset, offset)) / 2.0;
-        self.drift = (self.drift + PTPD_INTEGRAL * average).clamp(-DRIFT_MAX, DRIFT_MAX);
+        self.drift = (self.drift + PTPD_INTEGRAL * self.interval * average).clamp(-DRIFT_MAX, DRIFT_MAX);
         clock.set_frequency(counter, -(PTPD_PROPORTIONAL * average + self.drift));
     }
 }
@@ -111,7 +115,7 @@ mod tests {
     #[test]
     fn offsets_and_delays_are_averaged_in_pairs_and_a_negative_delay_is_ignored() {
         let nothing = ClockStart::none(Period::from_hertz(1e9).unwrap());
-        let mut clock = Ptpd::new(Period::from_hertz(1e9).unwrap(), &nothing);
+        let mut clock = Ptpd::new(Period::from_hertz(1e9).unwrap(), 2.0, &nothing);
         clock.observe(&observed(Direction::Outgoing, 500, 700));
         clock.observe(&observed(Direction::Incoming, 0, 0));
         assert_eq!((clock.sync, clock.delay.updates), (Some(0.0), 0.0), "no delay without a Sync");
@@ -120,10 +124,10 @@ mod tests {
         assert!((clock.delay.value - 500e-9).abs() < 1e-15, "{:?}", clock.delay);
         clock.observe(&observed(Direction::Outgoing, 3000, 2000));
         assert!((clock.delay.value - 500e-9).abs() < 1e-15, "a negative one: {:?}", clock.delay);
-        // (4500 - 500) / 2 with the 0 before it: a correction of 2000 ns * (0.1 + 0.001) each second.
+        // (4500 - 500) / 2 with the 0 before it: a correction of 2000 ns * (0.1 + 2 * 0.001) each second.
         clock.observe(&observed(Direction::Incoming, 14_500, 10_000));
-        assert!((clock.offset - 4e-6).abs() < 1e-15 && (clock.drift - 2e-9).abs() < 1e-15, "{clock:?}");
+        assert!((clock.offset - 4e-6).abs() < 1e-15 && (clock.drift - 4e-9).abs() < 1e-15, "{clock:?}");
         let shown = clock.read(Counter::from_raw(1_000_014_500)).unwrap().since_origin().as_nanos();
-        assert_eq!(shown, 1_000_014_500 - 202);
+        assert_eq!(shown, 1_000_014_500 - 204);
     }
 }
