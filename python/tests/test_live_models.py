@@ -1,4 +1,4 @@
-"""Models held against live runs, on made-up runs whose delays and errors are known."""
+"""Models beside live runs, on made-up runs whose delays and errors are known."""
 
 from __future__ import annotations
 

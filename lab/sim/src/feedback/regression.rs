@@ -2,11 +2,11 @@
 //!
 //! Source: chrony's documentation (chrony.conf(5): `minsamples`, `maxsamples`, `maxdelaydevratio`, `maxclockerror`,
 //! `maxupdateskew`, `corrtimeratio`, `maxslewrate`, with their defaults or those of Debian), the facts of its
-//! sourcestats.c and reference.c, and the description of its statistics in the FAQ: weighted least squares over at most
-//! 64 samples, weights by the delay in excess of the smallest, the history cut at the front until the residuals pass a
-//! runs test, the frequency moved towards the line's by how well each is known, and the phase slewed. Samples are kept
-//! against the uncorrected counter, which spares the rewriting of the history after each correction. Left out: the
-//! asymmetry estimate and the choice of a poll interval; sources are combined in `several/chrony.rs`.
+//! sourcestats.c, regress.c and reference.c, and the description of its statistics in the FAQ: weighted least squares
+//! over at most 64 samples, weights by the delay in excess of the smallest, the history cut at the front until the
+//! residuals pass a runs test, the frequency moved towards the line's by how well each is known, and the phase slewed.
+//! Samples are kept against the uncorrected counter, which spares the rewriting of the history after each correction.
+//! Left out: the choice of a poll interval; sources are combined in `several/chrony.rs`.
 
 use super::{OffsetSample, Servo, SystemClock};
 use ffclock_units::Counter;
@@ -43,6 +43,14 @@ const NORMAL: f64 = 3.29;
 const DEVIATION_MIN: f64 = 1e-9;
 /// Five per cent of random sign sequences have fewer runs: this many deviations below their mean.
 const RUNS_QUANTILE: f64 = 1.645;
+/// How much of a delay is in the offset where all jitter is of one way, from where on it seems so, and for how many
+/// fits it must.
+const ASYMMETRY_MAX: f64 = 0.5;
+const ASYMMETRY_MIN: f64 = 0.45;
+const ASYMMETRY_RUN_MIN: i32 = 10;
+const ASYMMETRY_RUN_MAX: i32 = 1000;
+/// Fewer points are not tested.
+const RUNS_TESTED_MIN: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RegressionPoint {
@@ -75,7 +83,14 @@ pub(crate) struct SampleHistory {
     points: VecDeque<RegressionPoint>,
     /// How many of the latest points the line may rest on; the others serve the runs test.
     in_use: usize,
+    asymmetry: JitterAsymmetry,
     pub(crate) line: Option<FittedLine>,
+}
+
+/// Of the jitter of delays: which way it comes from, and for how many fits it did.
+#[derive(Clone, Copy, Debug, Default)]
+struct JitterAsymmetry {
+    run: i32,
 }
 
 /// What a correction aims at, at the time of a sample.
@@ -115,7 +130,13 @@ impl Regression {
 
 impl Default for SampleHistory {
     fn default() -> Self {
-        SampleHistory { delay_deviations: DELAY_DEVIATION_RATIO, points: VecDeque::new(), in_use: 0, line: None }
+        SampleHistory {
+            delay_deviations: DELAY_DEVIATION_RATIO,
+            points: VecDeque::new(),
+            in_use: 0,
+            asymmetry: JitterAsymmetry::default(),
+            line: None,
+        }
     }
 }
 
@@ -156,7 +177,9 @@ impl SampleHistory {
         let Some(last) = self.points.back() else { return true };
         let rate = CLOCK_ERROR_MAX + line.skew();
         let allowed = self.delay_deviations * line.deviation + rate * (sample.raw_time - last.time);
-        let excess = (sample.delay - self.delay_min()) / 2.0;
+        let remembered = self.points.iter().rev().take(RUNS_RATIO * self.in_use);
+        let least = remembered.map(|point| point.delay).fold(f64::INFINITY, f64::min);
+        let excess = (sample.delay - least) / 2.0;
         let surprise = sample.raw_offset - line.offset - line.slope * (sample.raw_time - line.time);
         excess <= allowed || surprise.abs() - excess > allowed
     }
@@ -171,7 +194,9 @@ impl SampleHistory {
 
     /// The longest history whose residuals look random.
     fn fit(&mut self) -> Option<FittedLine> {
-        let points: Vec<RegressionPoint> = self.points.iter().copied().collect();
+        let mut points: Vec<RegressionPoint> = self.points.iter().copied().collect();
+        let recent = points.len().saturating_sub(RUNS_RATIO * self.in_use);
+        self.asymmetry.correct(points.get_mut(recent..)?);
         let delay_min = self.delay_min();
         let scale = self.delay_deviation().clamp(DEVIATION_MIN, (delay_min / 2.0).max(DEVIATION_MIN));
         let weight = |point: &RegressionPoint| {
@@ -196,6 +221,42 @@ impl Default for Corrector {
     fn default() -> Self {
         Corrector { updated: None, frequency: 0.0, skew: UNKNOWN_SKEW }
     }
+}
+
+impl JitterAsymmetry {
+    /// Where all jitter has long come from one way, takes out of the offsets what the delays say.
+    fn correct(&mut self, points: &mut [RegressionPoint]) {
+        let asymmetry = offset_by_delay(points).filter(|asymmetry| asymmetry * f64::from(self.run) >= 0.0);
+        let Some(asymmetry) = asymmetry else {
+            self.run = 0;
+            return;
+        };
+        if asymmetry.abs() >= ASYMMETRY_MIN && self.run.abs() < ASYMMETRY_RUN_MAX {
+            self.run += if asymmetry > 0.0 { 1 } else { -1 };
+        }
+        if self.run.abs() >= ASYMMETRY_RUN_MIN {
+            let least = points.iter().map(|point| point.delay).fold(f64::INFINITY, f64::min);
+            let part = asymmetry.clamp(-ASYMMETRY_MAX, ASYMMETRY_MAX);
+            points.iter_mut().for_each(|point| point.offset -= part * (point.delay - least));
+        }
+    }
+}
+
+/// How much of an offset goes with the delay, by least squares of both and the time.
+fn offset_by_delay(points: &[RegressionPoint]) -> Option<f64> {
+    let first = points.first().filter(|_| points.len() > LINE_MIN)?;
+    let count = points.len() as f64;
+    let of =
+        |point: &RegressionPoint| [point.time - first.time, point.delay - first.delay, point.offset - first.offset];
+    let sums = points.iter().map(of).fold([0.0; 3], |sums, one| core::array::from_fn(|k| sums[k] + one[k]));
+    let products = |one: usize, other: usize| {
+        let each =
+            points.iter().map(of).map(|point| (point[one] - sums[one] / count) * (point[other] - sums[other] / count));
+        each.sum::<f64>()
+    };
+    let [times, delays, both] = [products(0, 0), products(1, 1), products(0, 1)];
+    let asymmetry = (times * products(1, 2) - both * products(0, 2)) / (times * delays - both * both);
+    asymmetry.is_finite().then_some(asymmetry)
 }
 
 impl Corrector {
@@ -245,13 +306,13 @@ impl FittedLine {
         point.offset - self.offset - self.slope * (point.time - self.time)
     }
 
-    /// Whether the residuals have enough runs of equal sign.
+    /// Whether the residuals have enough runs of equal sign; a few always have.
     fn is_random(&self, points: &[RegressionPoint]) -> bool {
         let count = points.len() as f64;
         let changes =
             points.windows(2).filter(|pair| pair.iter().map(|point| self.residual(point)).product::<f64>() < 0.0);
         let runs_min = (count + 1.0) / 2.0 - RUNS_QUANTILE * libm::sqrt((count - 1.0) / 4.0);
-        changes.count() as f64 + 1.0 > runs_min
+        points.len() < RUNS_TESTED_MIN || changes.count() as f64 + 1.0 > libm::round(runs_min)
     }
 }
 
@@ -270,13 +331,14 @@ fn fit_line(points: &[RegressionPoint], weights: &[f64]) -> Option<FittedLine> {
     let residual = |point: &RegressionPoint| point.offset - offset - slope * (point.time - newest.time);
     let squares = sum(&|point| residual(point) * residual(point));
     let count = points.len() as f64;
-    let variance = squares / total * count / (count - 2.0).max(1.0);
-    let offset_variance = variance * count / total * (1.0 / count + mean_time * mean_time * total / count / spread);
+    // Of a point of weight 1: weights say how much less the others are worth, not how many points there are.
+    let variance = squares / (count - 2.0).max(1.0);
+    let offset_variance = variance / total + mean_time * mean_time * variance / spread;
     let line = FittedLine {
         time: newest.time,
         offset,
         slope,
-        deviation: libm::sqrt(variance).max(DEVIATION_MIN),
+        deviation: libm::sqrt(variance * count / total).max(DEVIATION_MIN),
         offset_deviation: libm::sqrt(offset_variance).max(DEVIATION_MIN),
         slope_deviation: libm::sqrt(variance / spread),
         count: points.len(),
@@ -312,6 +374,28 @@ mod tests {
             let seen = line(count).skew() / 1e-9;
             assert!((seen / quantile - 1.0).abs() < 0.02, "{count}: {seen}");
         }
+    }
+
+    #[test]
+    fn jitter_of_one_way_is_taken_out_once_it_has_been_seen_ten_times() {
+        // Every third packet is late on its way there, by more and more: half of that is in its offset.
+        let late = |index: u32| if index.is_multiple_of(3) { 1e-5 * f64::from(index) } else { 0.0 };
+        let point = |index: u32| {
+            let (time, delay) = (f64::from(index), 1e-3 + late(index));
+            RegressionPoint { time, offset: 1e-6 * time + late(index) / 2.0, delay, claimed: 0.0 }
+        };
+        let mut asymmetry = JitterAsymmetry::default();
+        for fit in 1..=12 {
+            let mut points: Vec<RegressionPoint> = (0..20).map(point).collect();
+            assert!((offset_by_delay(&points).unwrap() - 0.5).abs() < 1e-9);
+            asymmetry.correct(&mut points);
+            let jitter = points.iter().map(|point| (point.offset - 1e-6 * point.time).abs()).fold(0.0, f64::max);
+            assert_eq!(jitter < 1e-12, fit >= 10, "{fit}: {jitter}");
+        }
+        let mut other_way: Vec<RegressionPoint> =
+            (0..20).map(|index| RegressionPoint { offset: -late(index) / 2.0, ..point(index) }).collect();
+        asymmetry.correct(&mut other_way);
+        assert_eq!(asymmetry.run, 0, "the other way ends it");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! SST_GetTrackingData) and chrony.conf(5) (`reselectdist`, `combinelimit`, `maxdistance`, `maxjitter`,
 //! `maxclockerror`, with their defaults). Each server has the regression of `feedback/regression.rs`. The first update
 //! steps the clock, as with `makestep`. The poll is the world's, or in relaxed times chosen (`polls.rs`). Left out:
-//! the asymmetry estimate, options of servers, and strata, which are equal here.
+//! options of servers, and strata, which are equal here.
 
 use super::polls::ChronyPoll;
 use super::steered::ManyServo;
