@@ -76,6 +76,20 @@ def test_what_the_host_added_is_found_to_a_nanosecond_without_the_start(tmp_path
     assert host.read(run, "chronyd-default") is None
 
 
+def test_the_likeliest_law_is_the_one_that_delays_were_drawn_from() -> None:
+    chance = np.random.default_rng(5)
+    late = chance.random((2, 4000)) < 0.1
+    tail = 50.0 * chance.pareto(1.5, (2, 4000))
+    gammas = [chance.gamma(shape, mean / shape, 4000) for shape, mean in ((3.0, 4.0), (2.0, 9.0))]
+    there, back = (least + np.where(late[way], tail[way], gammas[way]) for way, least in enumerate((2.7, 5.0)))
+    found = host.HostDelays(there, back).likeliest()
+    assert found["there_shape"] == pytest.approx(3.0, rel=0.25)
+    assert found["there_mean_us"] == pytest.approx(4.0, rel=0.1)
+    assert found["back_mean_us"] == pytest.approx(9.0, rel=0.1)
+    assert found["tail_share"] == pytest.approx(0.1, rel=0.2)
+    assert found["tail_shape"] == pytest.approx(1.5, rel=0.2)
+
+
 def test_a_run_without_a_router_has_nothing_taken_away(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [(4.0, 7.0)] * 33)
     (run / "router" / "path").unlink()

@@ -134,10 +134,10 @@ impl Maker<'_> {
         let start = ClockStart::of(self.scenario);
         let (memory, frequency) = (start.memory(), start.frequency());
         Some(match name {
-            "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, memory)))),
+            "classic" => self.feed_forward(Box::new(Classic::new(ClassicConfig::default(), nominal, memory))),
             "learned" => {
                 let learned = Learned::new(self.learned.clone(), ClassicConfig::default(), nominal, memory);
-                Box::new(FeedForward::new(Box::new(learned)))
+                self.feed_forward(Box::new(learned))
             }
             "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp().started(frequency)).started(&start)),
             "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd().started(frequency)).started(&start)),
@@ -152,18 +152,25 @@ impl Maker<'_> {
             _ => return None,
         })
     }
+
+    fn feed_forward(&self, estimator: Box<dyn Estimator>) -> Box<dyn Timekeeper> {
+        Box::new(FeedForward { is_interleaved: self.scenario.interleaved, ..FeedForward::new(estimator) })
+    }
 }
 
 /// A clock of an estimator, driven as the daemon drives it.
 pub struct FeedForward {
     clock: PublishedClock,
     restarts: u64,
+    is_interleaved: bool,
+    /// The newest exchange where the next reply says when its own reply left.
+    incomplete: Option<Exchange>,
 }
 
 impl FeedForward {
     /// A clock without any exchange yet.
     pub fn new(estimator: Box<dyn Estimator>) -> Self {
-        FeedForward { clock: PublishedClock::new(estimator), restarts: 0 }
+        FeedForward { clock: PublishedClock::new(estimator), restarts: 0, is_interleaved: false, incomplete: None }
     }
 }
 
@@ -171,13 +178,16 @@ impl Timekeeper for FeedForward {
     fn sent(&mut self, _: Counter) {}
 
     fn exchange(&mut self, exchange: &Exchange) {
-        let outcome = self.clock.update(exchange);
+        let complete = if self.is_interleaved { self.incomplete.replace(*exchange) } else { Some(*exchange) };
+        let Some(exchange) = complete else { return };
+        let outcome = self.clock.update(&exchange);
         self.restarts += u64::from(outcome.events.contains(Event::FilterRestarted));
     }
 
     /// As the daemon does after a suspend, but for its 20 ppm: of the past only the rate is kept.
     fn broke(&mut self) {
         self.clock.restart();
+        self.incomplete = None;
     }
 
     fn lost(&mut self, _: Counter) {}

@@ -277,6 +277,18 @@ fn the_live_worlds_have_the_path_of_the_live_plan_and_the_host_around_it() {
 }
 
 #[test]
+fn a_client_that_cannot_ask_so_is_refused() {
+    for ratio in ["0.0", "-2.0", "inf", "nan"] {
+        let why = complaint(&format!("maxdelaydevratio = {ratio}\n{PATH}"));
+        assert!(why.contains("maxdelaydevratio: it must be a number above 0"), "{ratio}: {why}");
+    }
+    assert_eq!(complaint(&format!("interleaved = true\nmaxdelaydevratio = 2\n{PATH}")), "it is accepted");
+    let ptp =
+        complaint(&format!("interleaved = true\npoll = \"1 s\"\n[ptp]\nnoise = \"10 ns\"\nstep = \"8 ns\"\n{PATH}"));
+    assert!(ptp.contains("interleaved: it is for one server"), "{ptp}");
+}
+
+#[test]
 fn what_says_nothing_beside_a_master_or_pulses_is_refused() {
     let ptp = "poll = \"1 s\"\n[ptp]\nnoise = \"10 ns\"\nstep = \"8 ns\"\n";
     let pulses = |poll: &str| format!("poll = {poll:?}\n[pulses]\njitter = \"1 us\"\nerror = \"6 us\"\n");

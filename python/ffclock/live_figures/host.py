@@ -14,11 +14,18 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.stats import gamma, lomax
 
 from ..tables import Floats, RunError
 
 LATE_US: Final = 50.0
 """What waited longer was held back by something else than the host's usual work."""
+
+_STEP_US: Final = 0.3
+"""No delay is known better: a density at its least would have no end."""
+
+_SIMPLEXES: Final = 6
 
 _START_S: Final = 30.0
 """While all daemons start, messages wait for them."""
@@ -43,11 +50,40 @@ class HostDelays:
         return cls(*(np.concatenate([getattr(one, way) for one in several]) for way in ("there", "back")))
 
     def figures(self) -> dict[str, dict[str, float]]:
-        """For each way the law of what is not late, and how much is."""
-        return {"there": _law(self.there), "back": _law(self.back)}
+        """For each way what is not late, and how much is."""
+        return {"there": _moments(self.there), "back": _moments(self.back)}
+
+    def likeliest(self) -> dict[str, float]:
+        """A gamma law for each way and, for a share of both, a heavy tail in its place: what a world's path takes (docs/sim.md)."""
+        delays = [way - way.min() + _STEP_US for way in (self.there, self.back)]
+
+        def unlikelihood(logarithms: Floats) -> float:
+            gammas, (tail, scale, share) = np.exp(logarithms[:4]).reshape(2, 2), np.exp(logarithms[4:])
+            if share > 0.6 or not 1.05 <= tail <= 4.0:
+                return 1e12
+            densities = [
+                (1 - share) * gamma.pdf(way, shape, scale=mean / shape) + share * lomax.pdf(way, tail, scale=scale)
+                for way, (shape, mean) in zip(delays, gammas, strict=True)
+            ]
+            return -float(sum(np.log(density + 1e-12).sum() for density in densities))
+
+        found = np.log([1.0, 4.0, 2.0, 8.0, 1.5, 30.0, 0.1])
+        # Each begins with a new simplex: one that has shrunk in a valley stays there.
+        for _ in range(_SIMPLEXES):
+            found = minimize(unlikelihood, found, method="Nelder-Mead", options={"maxfev": 1000}).x
+        shape_there, there, shape_back, back, tail, scale, share = np.exp(found).tolist()
+        return {
+            "there_shape": shape_there,
+            "there_mean_us": there - _STEP_US,
+            "back_shape": shape_back,
+            "back_mean_us": back - _STEP_US,
+            "tail_shape": tail,
+            "tail_mean_us": scale / (tail - 1.0),
+            "tail_share": share,
+        }
 
 
-def _law(delays: Floats) -> dict[str, float]:
+def _moments(delays: Floats) -> dict[str, float]:
     prompt = delays[delays <= LATE_US]
     if prompt.size == 0:
         raise RunError("every message was late: this is no host's law")

@@ -36,6 +36,8 @@ MODELS: Final = (
 )
 """A daemon, the model that stands for it, and how the world of its packets ends."""
 
+_BASIC: Final = ("ffclockd-learned", "ffclockd-classic")
+
 _RESAMPLED: Final = 2000
 
 
@@ -100,20 +102,33 @@ def simulate(program: Program, world: Path, seeds: str) -> dict[str, Floats]:
     return {name: np.array(iqrs) for name, iqrs in found.items()}
 
 
-def host_law(runs: Sequence[Path]) -> dict[str, dict[str, dict[str, float]]]:
-    """What the host added, for each contestant of which all runs have recordings."""
+def host_delays(runs: Sequence[Path]) -> dict[str, host.HostDelays]:
+    """What the host added, for each contestant that recorded its exchanges, and for those of the basic mode of NTP together."""
     named = [path.name for path in sorted(runs[0].iterdir()) if any(path.glob("*.fftrace"))]
-    found = {name: [host.read(run, name) for run in runs] for name in named}
-    return {name: host.HostDelays.pooled([one for one in several if one]).figures() for name, several in found.items()}
+    each = {name: [one for run in runs if (one := host.read(run, name))] for name in named}
+    basic = [one for name, several in each.items() if name in _BASIC for one in several]
+    pooled = {name: host.HostDelays.pooled(several) for name, several in each.items()}
+    return pooled | ({"basic": host.HostDelays.pooled(basic)} if basic else {})
 
 
-def text(law: dict[str, dict[str, dict[str, float]]], comparisons: Sequence[Comparison]) -> str:
-    """Both tables, in Markdown."""
+def law(delays: dict[str, host.HostDelays]) -> dict[str, dict[str, Any]]:
+    """The figures of each, and its likeliest law."""
+    return {name: {**one.figures(), "likeliest": one.likeliest()} for name, one in delays.items()}
+
+
+def text(law: dict[str, dict[str, Any]], comparisons: Sequence[Comparison]) -> str:
+    """All tables, in Markdown."""
     lines = ["| the host, us | messages | least | mean | deviation | late | largest |", "|---|---|---|---|---|---|---|"]
-    for name, ways in law.items():
-        for way, one in ways.items():
+    for name, found in law.items():
+        for way in ("there", "back"):
+            one = found[way]
             shown = " | ".join(f"{one[key]:.1f}" for key in ("least_us", "mean_us", "deviation_us"))
             lines.append(f"| {name}, {way} | {one['messages']:.0f} | {shown} | {100 * one['late']:.2f} % | {one['largest_us']:.0f} |")
+    lines += ["", "| likeliest | there: gamma shape, mean | back | heavy tail: shape, mean, share |", "|---|---|---|---|"]
+    for name, found in law.items():
+        of = found["likeliest"]
+        gammas = [f"{of[f'{way}_shape']:.2f}, {of[f'{way}_mean_us']:.1f} us" for way in ("there", "back")]
+        lines.append(f"| {name} | {' | '.join(gammas)} | {of['tail_shape']:.2f}, {of['tail_mean_us']:.0f} us, {of['tail_share']:.3f} |")
     lines += ["", "| live, model; IQR in us | live | median's 90 % | model | 90 % of seeds | model / live |", "|---|---|---|---|---|---|"]
     for comparison in comparisons:
         of = comparison.figures()
@@ -137,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         about = json.loads((given.runs[0] / "run.json").read_text(encoding="utf-8"))
         settle_s = about["settle_s"] if given.settle is None else given.settle
-        law, comparisons = host_law(given.runs), []
+        found, comparisons = law(host_delays(given.runs)), []
         if given.world:
             program = Program.find(given.ffclock_lab)
             worlds = {ending: Path(f"{given.world}{ending}.toml") for ending in ("", "-interleaved", "-ptp")}
@@ -147,9 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"models: {error}", file=sys.stderr)
         return 1
     if given.json:
-        print(json.dumps({"host": law, "comparisons": [one.figures() for one in comparisons]}))
+        print(json.dumps({"host": found, "comparisons": [one.figures() for one in comparisons]}))
     else:
-        print(text(law, comparisons))
+        print(text(found, comparisons))
     return 0
 
 

@@ -179,8 +179,8 @@ mod tests {
         fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum()
     }
 
-    /// Sends packets to a port of the server where nothing listens, until the answer comes that says so: a router that is
-    /// still starting loses some.
+    /// Sends packets to a port of the server where nothing listens, until the answer comes that says so: a router that
+    /// is still starting loses some.
     const ASKED: &str = "export LC_ALL=C; exec 3<>/dev/udp/$0/9; \
         until { echo ask >&3; read -r -t 0.2 -u 3; } 2>&1 | grep -q 'Connection refused'; do :; done";
 

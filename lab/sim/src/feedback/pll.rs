@@ -146,9 +146,9 @@ pub(crate) struct Pll {
     watch: PollWatch,
     /// Requests in a row without an answer.
     lost: u32,
-    /// Requests of the first burst that are still to come, and the best of it: nothing is done before its end.
+    /// Requests of the first burst that are still to come, and the one after which the first update is made.
     burst: u32,
-    waiting: Option<FilterChoice>,
+    first_at: u32,
 }
 
 impl ClockDiscipline {
@@ -241,18 +241,24 @@ impl ClockDiscipline {
 }
 
 impl Pll {
-    /// With the frequency of a drift file, where there is one; the poll is then the configured one from the first
-    /// update on, as ntpd has it, and that update comes at the end of the first burst.
+    /// With the frequency of a drift file, where there is one. The poll is then the configured one from the first
+    /// update on, which is made in the middle of the first burst; the next is made by the first request after the burst.
     pub(crate) fn started(frequency: Option<f64>, poll: f64, burst: u32) -> Self {
         let Some(frequency) = frequency else { return Pll::default() };
         let discipline = ClockDiscipline { state: DisciplineState::Stored, frequency, ..ClockDiscipline::default() };
-        Pll { discipline, watch: PollWatch { poll, last_sample: None }, burst, ..Pll::default() }
+        Pll { discipline, watch: PollWatch { poll, last_sample: None }, burst, first_at: burst / 2, ..Pll::default() }
     }
 
-    /// Whether a request of the first burst was not the last one.
-    fn is_in_burst(&mut self) -> bool {
+    /// What the discipline is given of a filter that has this new best one.
+    fn chosen(&mut self, new: Option<FilterChoice>) -> Option<FilterChoice> {
+        let last = self.filter.last.map(|stage| FilterChoice { offset: stage.offset, time: stage.time });
+        let is_in_burst = self.burst > 0;
         self.burst = self.burst.saturating_sub(1);
-        self.burst > 0
+        match self.discipline.state {
+            _ if is_in_burst => last.filter(|_| self.burst == self.first_at),
+            DisciplineState::OwnLoop => last,
+            _ => new,
+        }
     }
 }
 
@@ -262,12 +268,8 @@ impl Servo for Pll {
         self.watch.note(sample.raw_time);
         self.discipline.poll = self.watch.poll;
         let stage = FilterStage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
-        let chosen = self.filter.update(stage, self.watch.poll).or(self.waiting.take());
-        if self.is_in_burst() {
-            self.waiting = chosen;
-            return;
-        }
-        let Some(chosen) = chosen else { return };
+        let new = self.filter.update(stage, self.watch.poll);
+        let Some(chosen) = self.chosen(new) else { return };
         if self.discipline.take(chosen, sample, clock) {
             self.filter.clear();
         }
@@ -275,7 +277,7 @@ impl Servo for Pll {
 
     fn lost(&mut self, _: Counter, _: &mut SystemClock) {
         self.lost += 1;
-        self.is_in_burst();
+        self.burst = self.burst.saturating_sub(1);
         if self.lost > LOST_MAX {
             self.filter.shift();
         }

@@ -92,6 +92,18 @@ fn with_what_an_earlier_run_left_no_clock_runs_off_at_the_start() {
     assert!(seen < 0.1e-3, "{seen}");
 }
 
+/// In the interleaved mode of NTP each exchange is complete with the next reply: a clock is there one poll later.
+#[test]
+fn an_interleaved_exchange_is_used_with_the_next_reply() {
+    let unread = |mode: &str| {
+        let world = "extends = \"lan-16\"\nabout = \"x\"\nduration = \"16 min\"\nfrom = \"0 s\"\nburst = 1\nreading = \"1 s\"\n";
+        let result = run(&format!("{world}{mode}"));
+        result.clocks.iter().find(|clock| clock.name == "classic").unwrap().windows[0].unread
+    };
+    let later = unread("interleaved = true\n") - unread("");
+    assert!((later - 1.0 / 60.0).abs() < 4e-3, "16 s of 16 min: {later}");
+}
+
 /// The real programs, run in a simulated network of the same noise (chrony 4.8, ntpd 4.2.8 and ptp4l 4.4 at 16 s
 /// polls), had these spreads [us] on a quiet LAN and with a temperature wave of 0.1 ppm and 1000 s. The models must be
 /// neither weaker nor much stronger.

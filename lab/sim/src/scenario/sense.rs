@@ -28,9 +28,7 @@ pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     of_oscillator(&scenario.oscillator, scenario.duration)?;
     of_host(&scenario.host)?;
     of_start(scenario)?;
-    if !(scenario.maxdelaydevratio > 0.0 && scenario.maxdelaydevratio.is_finite()) {
-        return refused("maxdelaydevratio", "it must be a number above 0");
-    }
+    of_client(scenario)?;
     if scenario.ptp.is_some() || scenario.pulses.is_some() {
         return of_signals(scenario);
     }
@@ -42,6 +40,17 @@ pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     }
     of_path(&scenario.path)?;
     of_server(&scenario.server)
+}
+
+/// How clients of one server ask it.
+fn of_client(scenario: &Scenario) -> Sense {
+    if !(scenario.maxdelaydevratio > 0.0 && scenario.maxdelaydevratio.is_finite()) {
+        return refused("maxdelaydevratio", "it must be a number above 0");
+    }
+    if scenario.interleaved && (scenario.ptp.is_some() || scenario.pulses.is_some() || !scenario.servers.is_empty()) {
+        return refused("interleaved", "it is for one server that is asked by NTP");
+    }
+    Ok(())
 }
 
 /// What an earlier run left: a rate that a system clock can take out, and only where one of the clocks has it.

@@ -45,6 +45,9 @@ pub struct Scenario {
     /// Requests in the burst at the start.
     #[serde(default = "Scenario::default_burst")]
     pub burst: u32,
+    /// Whether ffclockd asks in the interleaved mode of NTP: each exchange is complete when the next reply has come.
+    #[serde(default)]
+    pub interleaved: bool,
     /// Times in which the models of ntpd and chrony choose their polls of several servers.
     #[serde(default)]
     pub relax: Vec<RelaxSpec>,
