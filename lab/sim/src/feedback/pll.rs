@@ -242,7 +242,7 @@ impl ClockDiscipline {
 
 impl Pll {
     /// With the frequency of a drift file, where there is one. The poll is then the configured one from the first
-    /// update on, which is made in the middle of the first burst; the next is made by the first request after the burst.
+    /// update on, which is made in the middle of the first burst; the next is made by the first request after it.
     pub(crate) fn started(frequency: Option<f64>, poll: f64, burst: u32) -> Self {
         let Some(frequency) = frequency else { return Pll::default() };
         let discipline = ClockDiscipline { state: DisciplineState::Stored, frequency, ..ClockDiscipline::default() };
