@@ -54,7 +54,7 @@ class HostDelays:
         return {"there": _moments(self.there), "back": _moments(self.back)}
 
     def likeliest(self) -> dict[str, float]:
-        """A gamma law for each way and, for a share of both, a heavy tail in its place: what a world's path takes (docs/sim.md)."""
+        """A gamma law for each way and, for a share of both, a heavy tail in its place. A world adds the two (docs/sim.md)."""
         delays = [way - way.min() + _STEP_US for way in (self.there, self.back)]
 
         def unlikelihood(logarithms: Floats) -> float:

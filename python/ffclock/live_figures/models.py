@@ -104,8 +104,9 @@ def simulate(program: Program, world: Path, seeds: str) -> dict[str, Floats]:
 
 def host_delays(runs: Sequence[Path]) -> dict[str, host.HostDelays]:
     """What the host added, for each contestant that recorded its exchanges, and for those of the basic mode of NTP together."""
-    named = [path.name for path in sorted(runs[0].iterdir()) if any(path.glob("*.fftrace"))]
-    each = {name: [one for run in runs if (one := host.read(run, name))] for name in named}
+    named = sorted({path.parent.name for run in runs for path in run.glob("*/*.fftrace")})
+    read = {name: [one for run in runs if (one := host.read(run, name))] for name in named}
+    each = {name: several for name, several in read.items() if several}
     basic = [one for name, several in each.items() if name in _BASIC for one in several]
     pooled = {name: host.HostDelays.pooled(several) for name, several in each.items()}
     return pooled | ({"basic": host.HostDelays.pooled(basic)} if basic else {})

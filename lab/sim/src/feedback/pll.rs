@@ -255,7 +255,8 @@ impl Pll {
         let is_in_burst = self.burst > 0;
         self.burst = self.burst.saturating_sub(1);
         match self.discipline.state {
-            _ if is_in_burst => last.filter(|_| self.burst == self.first_at),
+            DisciplineState::Stored if is_in_burst => last.filter(|_| self.burst <= self.first_at),
+            _ if is_in_burst => None,
             DisciplineState::OwnLoop => last,
             _ => new,
         }
@@ -285,5 +286,66 @@ impl Servo for Pll {
 
     fn second(&mut self, counter: Counter, clock: &mut SystemClock) {
         self.discipline.second(counter, clock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::{Moment, Period, Span};
+
+    /// How far ahead a clock is [us] at some seconds, after a burst from `1` s on, each 2 s, and polls of 64 s. It was
+    /// 1 ms ahead, and knows its rate; replies to `lost` requests, counted from 0, do not come.
+    fn ahead_us(lost: &[u32], at: &[u32]) -> Vec<f64> {
+        let nominal = Period::from_hertz(1e9).unwrap();
+        let counter = |second: u32| Counter::from_raw(u64::from(second) * 1_000_000_000);
+        let mut clock = SystemClock::new(nominal, counter(0), Moment::from_origin(Span::from_micros(1000)));
+        let mut pll = Pll::started(Some(0.0), 64.0, 8);
+        let ahead = |clock: &SystemClock, second: u32| {
+            (clock.read(counter(second)).since_origin() - Span::from_secs(second.into())).as_seconds()
+        };
+        let requests: Vec<u32> =
+            (0..8).map(|number| 1 + 2 * number).chain((1..20).map(|poll| 15 + 64 * poll)).collect();
+        let mut seen = Vec::new();
+        for second in 1..=*at.last().unwrap() {
+            if let Some(number) = requests.iter().position(|request| *request == second) {
+                let offset = -ahead(&clock, second);
+                let time = f64::from(second);
+                // Later replies take longer, so that the filter keeps to the first of them.
+                let delay = 1e-3 + 1e-6 * time;
+                let sample = OffsetSample {
+                    counter: counter(second),
+                    offset,
+                    reply_offset: offset,
+                    delay,
+                    raw_time: time,
+                    raw_offset: offset,
+                    claimed: 0.0,
+                };
+                if lost.contains(&(number as u32)) {
+                    pll.lost(counter(second), &mut clock);
+                } else {
+                    pll.sample(&sample, &mut clock);
+                }
+            }
+            pll.second(counter(second), &mut clock);
+            if at.contains(&second) {
+                seen.push(1e6 * ahead(&clock, second));
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn the_first_offset_is_worked_off_in_half_a_minute_until_the_kernel_is_given_a_thousandth_of_the_rest() {
+        // The first update is made by the fourth reply, at 7 s; the next request after the burst comes at 79 s.
+        for (lost, begin) in [(&[][..], 7), (&[3][..], 9), (&[3, 4][..], 11)] {
+            let seen = ahead_us(lost, &[begin, begin + 32, 79, 140]);
+            let decayed = |seconds: f64| 1000.0 * (-seconds / 32.0).exp();
+            assert!((seen[0] - 1000.0).abs() < 1.0, "{lost:?}: nothing before the first update: {seen:?}");
+            assert!((seen[1] / decayed(32.0) - 1.0).abs() < 0.05, "{lost:?}: {seen:?}");
+            assert!((seen[2] / decayed(79.0 - f64::from(begin)) - 1.0).abs() < 0.1, "{lost:?}: {seen:?}");
+            assert!((seen[3] - seen[2]).abs() < 5.0, "{lost:?}: the rest stays: {seen:?}");
+        }
     }
 }

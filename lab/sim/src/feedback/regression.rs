@@ -33,6 +33,8 @@ const SLEW_S: [f64; 2] = [1.0, 1e4];
 const UPDATE_SKEW_MAX: f64 = 100e-6;
 /// How much the variance of the clock's own frequency counts, of that of the line's.
 const OWN_SKEW_WEIGHT: f64 = 3.0;
+/// No frequency is known better [s/s].
+const SKEW_MIN: f64 = 1e-12;
 /// Of the clock's own frequency where nothing is known, and where an earlier run left it [s/s].
 const UNKNOWN_SKEW: f64 = 1.0;
 const LEFT_SKEW: f64 = 0.1e-6;
@@ -299,7 +301,8 @@ impl FittedLine {
     pub(crate) fn skew(&self) -> f64 {
         let freedom = self.count.saturating_sub(2).max(1);
         let student = STUDENT.get(freedom - 1).copied();
-        student.unwrap_or_else(|| NORMAL * (1.0 + 2.98 / (freedom as f64 - 2.44))) * self.slope_deviation
+        let quantile = student.unwrap_or_else(|| NORMAL * (1.0 + 2.98 / (freedom as f64 - 2.44)));
+        (quantile * self.slope_deviation).max(SKEW_MIN)
     }
 
     fn residual(&self, point: &RegressionPoint) -> f64 {
@@ -409,6 +412,10 @@ mod tests {
         // 3 of 4 parts of the way, where both are known equally well: 10e-6 * sqrt(3/4 * 1/4) wider.
         unknown.move_frequency(aim(60e-6, 1e-6));
         assert!((unknown.frequency - 57.5e-6).abs() < 1e-8 && (unknown.skew - 5.33e-6).abs() < 1e-8, "{unknown:?}");
+        let exact = FittedLine { slope_deviation: 0.0, ..line(20) };
+        let mut steady = Corrector::started(None);
+        (0..2).for_each(|_| steady.move_frequency(aim(50e-6, exact.skew())));
+        assert!((steady.frequency - 50e-6).abs() < 1e-15 && steady.skew > 0.9 * SKEW_MIN, "points on one line: {steady:?}");
         let left = Corrector::started(Some(-50e-6));
         assert_eq!((left.frequency, left.skew), (-50e-6, 0.1e-6));
     }

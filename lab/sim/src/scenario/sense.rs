@@ -47,10 +47,15 @@ fn of_client(scenario: &Scenario) -> Sense {
     if !(scenario.maxdelaydevratio > 0.0 && scenario.maxdelaydevratio.is_finite()) {
         return refused("maxdelaydevratio", "it must be a number above 0");
     }
-    if scenario.interleaved && (scenario.ptp.is_some() || scenario.pulses.is_some() || !scenario.servers.is_empty()) {
-        return refused("interleaved", "it is for one server that is asked by NTP");
+    let is_one = scenario.ptp.is_none() && scenario.pulses.is_none() && scenario.servers.is_empty();
+    let keys = [
+        ("interleaved", scenario.interleaved),
+        ("maxdelaydevratio", scenario.maxdelaydevratio != Scenario::default_maxdelaydevratio()),
+    ];
+    match keys.iter().find(|(_, is_given)| *is_given && !is_one) {
+        Some((key, _)) => refused(key, "it is for one server that is asked by NTP"),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// What an earlier run left: a rate that a system clock can take out, and only where one of the clocks has it.

@@ -108,7 +108,7 @@ impl Scenario {
     fn default_burst() -> u32 {
         8
     }
-    fn default_maxdelaydevratio() -> f64 {
+    pub(super) fn default_maxdelaydevratio() -> f64 {
         10.0
     }
 }
