@@ -415,7 +415,10 @@ mod tests {
         let exact = FittedLine { slope_deviation: 0.0, ..line(20) };
         let mut steady = Corrector::started(None);
         (0..2).for_each(|_| steady.move_frequency(aim(50e-6, exact.skew())));
-        assert!((steady.frequency - 50e-6).abs() < 1e-15 && steady.skew > 0.9 * SKEW_MIN, "points on one line: {steady:?}");
+        assert!(
+            (steady.frequency - 50e-6).abs() < 1e-15 && steady.skew > 0.9 * SKEW_MIN,
+            "points on one line: {steady:?}"
+        );
         let left = Corrector::started(Some(-50e-6));
         assert_eq!((left.frequency, left.skew), (-50e-6, 0.1e-6));
     }
