@@ -1828,12 +1828,16 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__live__subcmd__report)
-            opts="-h --page --json --help"
+            opts="-h --settle --page --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --settle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -552,6 +552,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -l settle -d 'How long after each start errors do not count, in place of what the runs were begun with' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand live; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ffclock.live_figures import host
+from ffclock.live_figures import cut, host
 from ffclock.live_figures.models import Comparison, compare, main, spreads
 
 BEGIN = 1_790_000_000_000_000_000
@@ -128,3 +128,22 @@ def test_the_command_shows_the_host_and_refuses_what_is_no_run(tmp_path: Path, c
     assert main([str(run)]) == 1
     assert "not a file of the live laboratory" in capsys.readouterr().err
     assert main([str(tmp_path / "nothing")]) == 1
+
+
+def test_a_cut_is_judged_by_its_end_and_one_poll_after_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text(json.dumps({"plan": "cut-16", "duration_s": 2000.0, "poll_log2": 5}))
+    # 2 us ahead of the truth; away from 1000 s to 1600 s, when it runs off by 0.1 us/s; back 40 s later, but for 1 us.
+    shown_us = [2.0 if t < 1000 else 2.0 - 0.1 * (t - 1000) if t < 1640 else 3.0 for t in range(2000)]
+    rows = [f"0,{t},ffclockd-learned,{1e3 * error:.0f}," for t, error in enumerate(shown_us)]
+    (run / "samples.csv").write_text("\n".join(["session,t_s,contestant,error_ns,bound_ns", *rows]) + "\n")
+    end, after = cut.errors(run)["ffclockd-learned"]
+    # In the middle of the last minute, and at the end of the ramp, which lies in the minute after one poll of 32 s.
+    assert end == pytest.approx(56.95, abs=0.01)
+    assert after == pytest.approx(63.9, abs=0.01)
+    assert cut.main([str(run), str(run)]) == 0
+    assert "| ffclockd-learned | 57, 57 | 63.9, 63.9 |" in capsys.readouterr().out
+    (run / "run.json").write_text(json.dumps({"plan": "quiet-16", "duration_s": 2000.0}))
+    assert cut.main([str(run)]) == 1
+    assert "the server is never away in quiet-16" in capsys.readouterr().err

@@ -121,8 +121,12 @@ struct LiveRunArgs {
 /// Arguments of `ffclock-lab live report`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  $ ffclock-lab live report out/live out/live-2")]
+  $ ffclock-lab live report out/live out/live-2
+  $ ffclock-lab live report --settle '20 min' out/live")]
 struct LiveReportArgs {
+    /// How long after each start errors do not count, in place of what the runs were begun with
+    #[arg(long, value_name = "SPAN", value_parser = waiting_time)]
+    settle: Option<Span>,
     /// Directories of runs; of several, the medians are shown
     #[arg(value_name = "DIR", required = true)]
     runs: Vec<PathBuf>,
@@ -133,7 +137,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     match &args.part {
         LiveCommand::List => list(global),
         LiveCommand::Run(args) => run_plan(global, args),
-        LiveCommand::Report(args) => report(global, &args.runs),
+        LiveCommand::Report(args) => report(global, &args.runs, args.settle),
     }
 }
 
@@ -158,7 +162,7 @@ fn run_plan(global: &GlobalOptions, args: &LiveRunArgs) -> Result<(), Failure> {
     };
     let ended = session::run(&directory, &args.peers, &args.guest);
     // What was measured until then is worth a table, however the session ended.
-    report(global, std::slice::from_ref(&directory))?;
+    report(global, std::slice::from_ref(&directory), None)?;
     ended
 }
 
@@ -211,8 +215,8 @@ fn netem_of(args: &LiveRunArgs, plan: &LivePlan) -> Result<Option<String>, Failu
     }
 }
 
-fn report(global: &GlobalOptions, runs: &[PathBuf]) -> Result<(), Failure> {
-    let summary = figures::summary(runs)?;
+fn report(global: &GlobalOptions, runs: &[PathBuf], settle: Option<Span>) -> Result<(), Failure> {
+    let summary = figures::summary(runs, settle)?;
     global.answer(&summary, || figures::text(&summary))
 }
 

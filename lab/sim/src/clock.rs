@@ -12,6 +12,9 @@ use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, Learn
 use ffclock_replay::PublishedClock;
 use ffclock_units::{Bound, ClockError, Counter, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
 
+/// The model of ntpd with the options of a scenario's `[ntpd]`.
+const PLL_TUNED: &str = "pll-tuned";
+
 /// The names of the clocks of one server.
 pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
 
@@ -22,7 +25,7 @@ pub fn names_in(scenario: &Scenario) -> Vec<&str> {
         return names.to_vec();
     }
     if scenario.servers.is_empty() {
-        return NAMES.to_vec();
+        return NAMES.into_iter().chain(scenario.ntpd.map(|_| PLL_TUNED)).collect();
     }
     ENSEMBLES.into_iter().chain(scenario.servers.iter().map(|entry| entry.name.as_str())).collect()
 }
@@ -31,6 +34,7 @@ pub fn names_in(scenario: &Scenario) -> Vec<&str> {
 pub(crate) fn is_name(name: &str) -> bool {
     crate::signals::is_name(name)
         || NAMES.contains(&name)
+        || name == PLL_TUNED
         || ENSEMBLES.contains(&name)
         || crate::oracle::ORACLES.contains(&name)
 }
@@ -141,9 +145,10 @@ impl Maker<'_> {
             }
             "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp().started(frequency)).started(&start)),
             "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd().started(frequency)).started(&start)),
-            "pll" => {
-                let pll = Pll::started(frequency, self.scenario.poll.seconds(), self.scenario.burst);
-                Box::new(Disciplined::new(nominal, pll).started(&start))
+            "pll" => Box::new(Disciplined::new(nominal, self.pll(frequency)).started(&start)),
+            PLL_TUNED => {
+                let tuned = self.pll(frequency).tuned(&self.scenario.ntpd?);
+                Box::new(Disciplined::new(nominal, tuned).started(&start))
             }
             "regression" => {
                 let regression = Regression::new(self.scenario.maxdelaydevratio, frequency);
@@ -151,6 +156,10 @@ impl Maker<'_> {
             }
             _ => return None,
         })
+    }
+
+    fn pll(&self, frequency: Option<f64>) -> Pll {
+        Pll::started(frequency, self.scenario.poll.seconds(), self.scenario.burst)
     }
 
     fn feed_forward(&self, estimator: Box<dyn Estimator>) -> Box<dyn Timekeeper> {

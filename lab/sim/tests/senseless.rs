@@ -283,7 +283,11 @@ fn a_client_that_cannot_ask_so_is_refused() {
         assert!(why.contains("maxdelaydevratio: it must be a number above 0"), "{ratio}: {why}");
     }
     assert_eq!(complaint(&format!("interleaved = true\nmaxdelaydevratio = 2\n{PATH}")), "it is accepted");
-    for (line, key) in [("interleaved = true", "interleaved"), ("maxdelaydevratio = 2", "maxdelaydevratio")] {
+    for (line, key) in [
+        ("interleaved = true", "interleaved"),
+        ("maxdelaydevratio = 2", "maxdelaydevratio"),
+        ("ntpd = { huffpuff = \"900 s\", step = \"1 ms\", stepout = \"60 s\" }", "ntpd"),
+    ] {
         let why = complaint(&format!("{line}\npoll = \"1 s\"\n[ptp]\nnoise = \"10 ns\"\nstep = \"8 ns\"\n{PATH}"));
         assert!(why.contains(&format!("{key}: it is for one server")), "{why}");
     }

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..paper.worlds import iqr
 from ..program import Program, ProgramError
 from ..tables import Floats, RunError
 from . import host
@@ -29,7 +30,7 @@ MODELS: Final = (
     ("chronyd-default", "regression", ""),
     ("chronyd-tuned", "regression", "-interleaved"),
     ("ntpd-default", "pll", ""),
-    ("ntpd-tuned", "pll", ""),
+    ("ntpd-tuned", "pll-tuned", ""),
     ("ptp4l-default", "ptp4l", "-ptp"),
     ("ptp4l-tuned", "linreg-raw", "-ptp"),
     ("ptpd-default", "ptpd", "-ptp"),
@@ -74,12 +75,7 @@ def spreads(run: Path, settle_s: float) -> dict[str, float]:
     with (run / "samples.csv").open(encoding="utf-8") as file:
         series, _ = read_samples(file)
     settled = {name: errors[times >= settle_s] for name, (times, errors) in series.items()}
-    return {name: _iqr_us(errors) for name, errors in settled.items() if errors.size > 1}
-
-
-def _iqr_us(errors: Floats) -> float:
-    low, high = np.quantile(errors, [0.25, 0.75])
-    return float(high - low) * 1e6
+    return {name: iqr(errors) * 1e6 for name, errors in settled.items() if errors.size > 1}
 
 
 def compare(runs: Sequence[Path], settle_s: float, simulated: dict[str, dict[str, Floats]]) -> list[Comparison]:

@@ -7,6 +7,7 @@ use super::witness::{self, MonitorError};
 use crate::failure::Failure;
 use ffclock_cli::text::{Align, table_within};
 use ffclock_statistics::{Sorted, upper_median};
+use ffclock_units::Span;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -85,11 +86,16 @@ const TRUTH: &str = "the host's system clock; the oscillators are realisations o
 /// the others steer the system clock by themselves.
 const OURS: [&str; 2] = ["ffclock", "chronyd-sock"];
 
-/// Sums up the runs of these directories, which must be repetitions of one another.
-pub(super) fn summary(directories: &[PathBuf]) -> Result<RivalsSummary, Failure> {
+/// Sums up the runs of these directories, which must be repetitions of one another, with what `settle` leaves of them
+/// in place of what they were begun with.
+pub(super) fn summary(directories: &[PathBuf], settle: Option<Span>) -> Result<RivalsSummary, Failure> {
     let mut runs = Vec::new();
     for directory in directories {
-        let record = RunRecord::read(directory)?;
+        let begun = RunRecord::read(directory)?;
+        let record = RunRecord { settle_s: settle.map_or(begun.settle_s, Span::as_seconds), ..begun };
+        if record.settle_s >= record.duration_s {
+            return Err(Failure::usage(format!("--settle leaves nothing of {}", directory.display())));
+        }
         let samples = record.samples(directory)?;
         runs.push((record, samples));
     }

@@ -46,6 +46,9 @@ pub(super) struct GuestRoute {
     watched: Span,
 }
 
+/// What a guest's programs are linked with, where this host has it, as a word for tests/uml/guest.
+pub(super) const LIBRARIES: &str = "\"LIBRARIES=/usr/lib64 /usr/lib/x86_64-linux-gnu\"";
+
 /// Fails where there is no script that boots a guest.
 pub(super) fn boot_is_there(boot: &Path) -> Result<(), Failure> {
     match boot.exists() {
@@ -67,7 +70,7 @@ impl GuestRoute {
             (0..links).flat_map(|link| ["s", "c"].map(|side| format!("TAP={}", super::network::tap(side, link))));
         let words = [self.boot.display().to_string(), self.directory.display().to_string()];
         // The programs of this host, tc among them, and what they are linked with.
-        let host = ["PROGRAMS=/usr/sbin", "\"LIBRARIES=/usr/lib64 /usr/lib/x86_64-linux-gnu\""].map(str::to_owned);
+        let host = ["PROGRAMS=/usr/sbin", LIBRARIES].map(str::to_owned);
         // Before others where they all want a processor, but not at a priority that could keep them from theirs.
         let first = ["nice", "-n", "-10"].map(str::to_owned);
         first.into_iter().chain(words).chain(taps).chain(host).collect()

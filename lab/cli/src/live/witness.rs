@@ -5,7 +5,7 @@
 
 use super::interposer::{self, OwnClock};
 use super::monitor::{Seen, truth_ns};
-use super::router::boot_is_there;
+use super::router::{LIBRARIES, boot_is_there};
 use crate::failure::Failure;
 use crate::lab::worker::{Task, Worker, WorkerRights};
 use ffclock_statistics::Sorted;
@@ -97,8 +97,7 @@ impl Witnesses {
     /// The command that boots a guest, which then runs the plan in the directory.
     fn guest(&self, boot: &Path, directory: &Path) -> Vec<String> {
         let programs = format!("\"PROGRAMS={}\"", directory_of(&self.library).display());
-        let libraries = "\"LIBRARIES=/usr/lib64 /usr/lib/x86_64-linux-gnu\"".to_owned();
-        vec![boot.display().to_string(), directory.display().to_string(), programs, libraries]
+        vec![boot.display().to_string(), directory.display().to_string(), programs, LIBRARIES.to_owned()]
     }
 }
 

@@ -106,6 +106,13 @@ fn daemons_with_clocks_of_their_own_are_compared_and_the_bound_holds() {
         assert!(contestant["readings"].as_u64().unwrap() > 10, "{summary:#}");
         assert!(contestant["largest_s"].as_f64().unwrap() < 300e-6, "{summary:#}");
     }
+    let from = |settle: &str| live(&["report", "--settle", settle]).arg(output.join("run")).output().unwrap();
+    let all: Value = serde_json::from_slice(&from("0 s").stdout).unwrap();
+    assert_eq!(all["settle_s"], 0.0, "{all:#}");
+    assert!(all["contestants"][1]["largest_s"].as_f64().unwrap() > 300e-6, "the start counts: {all:#}");
+    let nothing = from("14 s");
+    let said = String::from_utf8_lossy(&nothing.stderr);
+    assert!(nothing.status.code() == Some(2) && said.contains("--settle leaves nothing of"), "{said}");
 }
 
 #[test]

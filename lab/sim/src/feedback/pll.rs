@@ -10,6 +10,7 @@
 //! servers (`several/ntpd.rs`); with one server they have no effect and are left out.
 
 use super::{OffsetSample, Servo, SystemClock};
+use crate::scenario::NtpdSpec;
 use ffclock_units::Counter;
 
 pub(crate) const STAGES: usize = 8;
@@ -18,7 +19,7 @@ pub(crate) const LOST_MAX: u32 = 3;
 const JITTER_MIN: f64 = 1e-9;
 /// SGATE: popcorn spikes are as many jitters away.
 const SPIKE_GATE: f64 = 3.0;
-/// STEPT [s] and WATCH [s].
+/// STEPT [s] and WATCH [s], by default.
 const STEP_THRESHOLD: f64 = 0.128;
 const STEP_PATIENCE: f64 = 900.0;
 /// 2^SHIFT_PLL of the Linux kernel.
@@ -126,7 +127,7 @@ impl PollWatch {
 }
 
 /// The discipline of a clock by chosen offsets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ClockDiscipline {
     state: DisciplineState,
     /// Of the last update: its time and its offset.
@@ -136,6 +137,19 @@ pub(crate) struct ClockDiscipline {
     phase: f64,
     frequency: f64,
     pub(crate) poll: f64,
+    /// From which offset on it steps, and for how long that must last [s].
+    step: f64,
+    stepout: f64,
+}
+
+/// The huff-n'-puff filter: what a delay is more than the smallest of a while is half in the offset, which it makes
+/// smaller by that much, wherever the delay came from.
+#[derive(Clone, Copy, Debug)]
+struct HuffPuff {
+    /// For how long a delay is remembered [s].
+    span: f64,
+    until: f64,
+    least: f64,
 }
 
 /// The loop of one server.
@@ -149,6 +163,33 @@ pub(crate) struct Pll {
     /// Requests of the first burst that are still to come, and the one after which the first update is made.
     burst: u32,
     first_at: u32,
+    huffpuff: Option<HuffPuff>,
+}
+
+impl Default for ClockDiscipline {
+    fn default() -> Self {
+        ClockDiscipline {
+            state: DisciplineState::Unset,
+            update_time: 0.0,
+            update_offset: 0.0,
+            phase: 0.0,
+            frequency: 0.0,
+            poll: 0.0,
+            step: STEP_THRESHOLD,
+            stepout: STEP_PATIENCE,
+        }
+    }
+}
+
+impl HuffPuff {
+    /// The corrected offset of what was chosen at `now`.
+    fn correct(&mut self, chosen: &FilterStage, now: f64) -> f64 {
+        if now >= self.until {
+            (self.least, self.until) = (f64::INFINITY, now + self.span);
+        }
+        self.least = self.least.min(chosen.delay);
+        chosen.offset - (chosen.delay - self.least).copysign(chosen.offset) / 2.0
+    }
 }
 
 impl ClockDiscipline {
@@ -165,7 +206,7 @@ impl ClockDiscipline {
 
     /// Takes an offset; whether the clock was stepped.
     pub(crate) fn take(&mut self, chosen: FilterChoice, sample: &OffsetSample, clock: &mut SystemClock) -> bool {
-        if chosen.offset.abs() > STEP_THRESHOLD {
+        if chosen.offset.abs() > self.step {
             return self.large(chosen, sample, clock);
         }
         self.small(chosen);
@@ -180,7 +221,7 @@ impl ClockDiscipline {
                 self.state = DisciplineState::Spike;
                 return false;
             }
-            DisciplineState::Spike | DisciplineState::Frequency if waited < STEP_PATIENCE => return false,
+            DisciplineState::Spike | DisciplineState::Frequency if waited < self.stepout => return false,
             DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / waited,
             DisciplineState::Spike | DisciplineState::Unset | DisciplineState::Stored => {}
         }
@@ -204,7 +245,7 @@ impl ClockDiscipline {
             }
             // The first update, and the first of the kernel's loop, adjust the phase only.
             DisciplineState::Stored | DisciplineState::OwnLoop => {}
-            DisciplineState::Frequency if interval < STEP_PATIENCE => return,
+            DisciplineState::Frequency if interval < self.stepout => return,
             DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / interval,
             DisciplineState::Synchronised | DisciplineState::Spike => self.frequency += self.gain(chosen, interval),
         }
@@ -249,6 +290,14 @@ impl Pll {
         Pll { discipline, watch: PollWatch { poll, last_sample: None }, burst, first_at: burst / 2, ..Pll::default() }
     }
 
+    /// The same with other options than the defaults.
+    pub(crate) fn tuned(mut self, options: &NtpdSpec) -> Self {
+        (self.discipline.step, self.discipline.stepout) = (options.step.seconds(), options.stepout.seconds());
+        let span = options.huffpuff.seconds();
+        self.huffpuff = Some(HuffPuff { span, until: f64::NEG_INFINITY, least: f64::INFINITY });
+        self
+    }
+
     /// What the discipline is given of a filter that has this new best one.
     fn chosen(&mut self, new: Option<FilterChoice>) -> Option<FilterChoice> {
         let last = self.filter.last.map(|stage| FilterChoice { offset: stage.offset, time: stage.time });
@@ -270,7 +319,10 @@ impl Servo for Pll {
         self.discipline.poll = self.watch.poll;
         let stage = FilterStage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
         let new = self.filter.update(stage, self.watch.poll);
-        let Some(chosen) = self.chosen(new) else { return };
+        let Some(mut chosen) = self.chosen(new) else { return };
+        if let (Some(huffpuff), Some(stage)) = (&mut self.huffpuff, &self.filter.last) {
+            chosen.offset = huffpuff.correct(stage, sample.raw_time);
+        }
         if self.discipline.take(chosen, sample, clock) {
             self.filter.clear();
         }
@@ -334,6 +386,19 @@ mod tests {
             }
         }
         seen
+    }
+
+    #[test]
+    fn huffpuff_makes_an_offset_smaller_by_half_of_what_its_delay_is_above_the_least_of_a_while() {
+        let mut filter = HuffPuff { span: 900.0, until: f64::NEG_INFINITY, least: f64::INFINITY };
+        let stage = |offset: f64, delay: f64| FilterStage { offset, delay, time: 0.0 };
+        let seen = [(10e-6, 300e-6, 0.0), (10e-6, 312e-6, 16.0), (-10e-6, 312e-6, 32.0), (10e-6, 312e-6, 901.0)]
+            .map(|(offset, delay, now)| 1e6 * filter.correct(&stage(offset, delay), now));
+        // The last one is the first of another while.
+        assert!(
+            seen.iter().zip([10.0, 4.0, -4.0, 10.0]).all(|(seen, wanted)| (seen - wanted).abs() < 1e-9),
+            "{seen:?}"
+        );
     }
 
     #[test]

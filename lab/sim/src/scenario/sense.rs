@@ -50,6 +50,7 @@ fn of_client(scenario: &Scenario) -> Sense {
     let is_one = scenario.ptp.is_none() && scenario.pulses.is_none() && scenario.servers.is_empty();
     let keys = [
         ("interleaved", scenario.interleaved),
+        ("ntpd", scenario.ntpd.is_some()),
         ("maxdelaydevratio", scenario.maxdelaydevratio != Scenario::default_maxdelaydevratio()),
     ];
     match keys.iter().find(|(_, is_given)| *is_given && !is_one) {

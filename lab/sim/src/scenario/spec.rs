@@ -45,6 +45,8 @@ pub struct Scenario {
     /// Requests in the burst at the start.
     #[serde(default = "Scenario::default_burst")]
     pub burst: u32,
+    /// How ntpd is tuned, where a model of it so tuned runs beside the one with its defaults.
+    pub ntpd: Option<NtpdSpec>,
     /// Whether ffclockd asks in the interleaved mode of NTP: each exchange is complete when the next reply has come.
     #[serde(default)]
     pub interleaved: bool,
@@ -122,6 +124,18 @@ pub struct StartSpec {
     /// How far ahead of true time the system clocks are when the world begins.
     #[serde(default)]
     pub ahead: Length,
+}
+
+/// Options of ntpd (`tinker`, ntp.conf(5)).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NtpdSpec {
+    /// How long it remembers the smallest delay, by what is more than which it corrects an offset.
+    pub huffpuff: Length,
+    /// From which offset on it steps the clock.
+    pub step: Length,
+    /// For how long such an offset must last where the clock was synchronised.
+    pub stepout: Length,
 }
 
 /// Time in which daemons choose their polls, between that of the scenario and a longer one.
